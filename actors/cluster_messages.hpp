@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::actors {
@@ -19,20 +20,16 @@ struct StateOffer {
   training::SharedFolder shared = {};
   std::vector<training::RetainedShards> parts = {}; ///< its shards of a divided state
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, StateOffer& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("travels", x.travels),
-                              f.field("shared", x.shared), f.field("parts", x.parts));
-  }
+  auto fields() { return std::tie(step, travels, shared, parts); }
 };
 
 /// A daemon that requests to take part.
 struct NodeInfo {
-  std::string address; ///< HOST:PORT where others reach it; its name in errors
-  std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
-  std::string host;    ///< host name
-  std::string version; ///< of the program
-  std::string process; ///< unique id of the process (training::Voter)
+  std::string address;      ///< HOST:PORT where others reach it; its name in errors
+  std::string data;         ///< HOST:PORT where others' ranks connect (collectives/data_plane/)
+  std::string host;         ///< host name
+  std::string version;      ///< of the program
+  std::string process;      ///< unique id of the process (training::Voter)
   std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
   /// Config keys that must be equal on all nodes of a job, with their values as in a config file.
   std::map<std::string, std::string> job;
@@ -45,14 +42,9 @@ struct NodeInfo {
   /// It has led, and another node has since taken over the run's folder.
   bool has_lost_folder = false;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, NodeInfo& x) {
-    return f.object(x).fields(
-        f.field("address", x.address), f.field("data", x.data), f.field("host", x.host),
-        f.field("version", x.version), f.field("process", x.process), f.field("workers", x.workers),
-        f.field("job", x.job), f.field("offer", x.offer), f.field("generation", x.generation),
-        f.field("time_left_ms", x.time_left_ms), f.field("training", x.training),
-        f.field("attempt", x.attempt), f.field("has_lost_folder", x.has_lost_folder));
+  auto fields() {
+    return std::tie(address, data, host, version, process, workers, job, offer, generation,
+                    time_left_ms, training, attempt, has_lost_folder);
   }
 };
 
@@ -61,10 +53,7 @@ struct SharedFailure {
   Error error;
   std::vector<std::string> behind = {}; ///< nodes that the others were waiting for; empty: unknown
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, SharedFailure& x) {
-    return f.object(x).fields(f.field("error", x.error), f.field("behind", x.behind));
-  }
+  auto fields() { return std::tie(error, behind); }
 };
 
 using training::failed_end;

@@ -23,15 +23,11 @@ using heartbeat_actor = caf::typed_actor<
     // day. Answered when such lines exist.
     caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there)>;
 
-/// METRICS: shows a run to people and to Prometheus.
-using metrics_actor = caf::typed_actor<
+/// METRICS: shows a run to people and to Prometheus. Also gets the messages of heartbeat_actor.
+using metrics_actor = heartbeat_actor::extend<
     // COORDINATOR: exports the list of nodes to Prometheus, and reports once a second to the
     // leader's METRICS that this node is alive.
     caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
-    // METRICS of another node: notes that the node at this address is alive.
-    caf::result<void>(atom::alive, std::string address),
-    // METRICS of another node: sends the lines after `there`, when such lines exist.
-    caf::result<metrics::HistoryChunk>(atom::fetch, metrics::HistoryPlace there),
     // COORDINATOR: records a step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // COORDINATOR: records the end of an epoch, with its evaluation if there was one.
@@ -64,7 +60,8 @@ using metrics_actor = caf::typed_actor<
 /// CHECKPOINTER: one per rank that writes. Writes the rank's state to disk while training
 /// continues. Detached, because it blocks on files.
 using checkpointer_actor = caf::typed_actor<
-    // SHARD MANAGER: writes the rank's snapshot. ShardOutcome::failure is the error, if any.
+    // SHARD MANAGER: writes the rank's snapshot, and releases each chunk after writing it.
+    // ShardOutcome::failure is the error, if any.
     caf::result<ShardOutcome>(atom::snapshot, SnapshotPtr snapshot),
     // SHARD MANAGER: writes one chunk of the state; the chunks arrive in order. Without `write` it
     // only hashes all parameters. The outcome of the last chunk is the result.
@@ -94,9 +91,9 @@ using worker_actor = caf::typed_actor<
     // SHARD MANAGER: the parameters of a requested bucket are ready at the event; null: they are
     // ready now.
     caf::result<void>(atom::parameters_ready, ParameterRequest use, EventPtr there),
-    // COORDINATOR, between two steps, when none is in flight: uses this slice assignment from
-    // `next.step` on. Answered when DATA LOADER uses it too.
-    caf::result<void>(atom::assign, Reassignment next),
+    // COORDINATOR, between two steps, when none is in flight: uses this slice assignment from its
+    // first step on. Answered when DATA LOADER uses it too.
+    caf::result<void>(atom::assign, data::SliceAssignment next),
     // Its stream: the slice in flight is almost done. Asks COORDINATOR for the next one.
     caf::result<void>(atom::fetch),
     // COORDINATOR, in asynchronous training: computes this slice.
@@ -117,8 +114,8 @@ using worker_actor = caf::typed_actor<
 using data_loader_actor = caf::typed_actor<
     // WORKER: fills its training passes from `first` on, as credits allow.
     caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
-    // WORKER: fills its passes by this slice assignment, from `next.pass` on.
-    caf::result<void>(atom::assign, std::int32_t rank, Reassignment next),
+    // WORKER: fills its passes by this slice assignment, from its first pass on.
+    caf::result<void>(atom::assign, std::int32_t rank, data::SliceAssignment next),
     // WORKER: fills only this pass, as soon as a buffer is free.
     caf::result<void>(atom::fetch, std::int32_t rank, Pass pass),
     // WORKER: fills its part of the test set, once.
@@ -127,40 +124,25 @@ using data_loader_actor = caf::typed_actor<
     caf::result<void>(atom::credit, std::int32_t rank, MicroBatchPtr batch)>;
 
 /// SHARD MANAGER: one per device. Owns parameters, gradients, optimizer state and the communicator.
-/// Only it issues collectives, except for those within a pass (ADR 0011).
+/// Only it issues collectives, except for those within a pass (ADR 0011). These are the messages of
+/// all strategies.
 using shard_manager_actor = caf::typed_actor<
     // NODE: the worker on the same device.
     caf::result<void>(atom::join, worker_actor worker),
     // WORKER: requests the parameters of a bucket. It requests all buckets of a pass at once, in
     // the order in which it runs them. Answered by parameters_ready.
     caf::result<void>(atom::need_parameters, ParameterRequest use),
-    // WORKER: at the event it no longer reads the parameters of this forward request.
-    caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
     // WORKER: the unit's gradients of this pass are ready at the event.
     caf::result<void>(atom::gradients_ready, Pass pass, UnitId unit, EventPtr written),
-    // WORKER: the measurements of a step whose passes are all done.
+    // WORKER: the measurements of a step whose passes are all done; in asynchronous training, of
+    // one of its slices.
     caf::result<void>(atom::done, WorkerStep step, SpansPtr computing),
     // Its stream: the optimizer has applied this step.
     caf::result<void>(atom::done, std::int64_t step),
     // Its stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
-    // COORDINATOR, as to WORKER: uses this slice assignment from `next.step` on. Answered when it
-    // does.
-    caf::result<void>(atom::assign, Reassignment next),
     // Point-to-point transport: a message from another rank's SHARD MANAGER, or from itself.
     caf::result<void>(atom::deliver, collectives::MessagePtr message),
-    // Its stream: the results of its shard of this step are computed (StepFound). This and the next
-    // three messages are the two-phase commit of asynchronous training.
-    caf::result<void>(atom::propose, std::int64_t step),
-    // COORDINATOR: the combined results of all ranks. Prepares the step.
-    caf::result<void>(atom::decided, StepFound of_all),
-    // Its stream: the step is prepared, so that applying it cannot fail. Votes for it.
-    caf::result<void>(atom::vote, std::int64_t step),
-    // COORDINATOR, when all ranks have voted: applies the step.
-    caf::result<void>(atom::advance, std::int64_t step),
-    // COORDINATOR, within a round of steps: synchronizes all ranks to one state after `steps`
-    // steps. Answered when this rank has it.
-    caf::result<void>(atom::synchronize, std::int64_t steps),
     // COORDINATOR: makes batch norm statistics equal on all ranks, then has WORKER evaluate the
     // state after `steps` steps.
     caf::result<void>(atom::evaluate, std::int64_t steps),
@@ -186,6 +168,26 @@ using shard_manager_actor = caf::typed_actor<
     // Its stream: it has drained.
     caf::result<void>(atom::abort)>;
 
+/// SHARD MANAGER of ranks that train each step together, or synchronize in rounds of steps.
+using synchronous_shard_manager_actor = shard_manager_actor::extend<
+    // WORKER, if the strategy divides parameters: at the event it no longer reads the parameters of
+    // this forward request.
+    caf::result<void>(atom::released, ParameterRequest use, EventPtr read),
+    // COORDINATOR, as to WORKER: uses this slice assignment from its first step on. Answered when
+    // it does.
+    caf::result<void>(atom::assign, data::SliceAssignment next),
+    // COORDINATOR, within a round of steps: synchronizes all ranks to one state after `steps`
+    // steps. Answered when this rank has it.
+    caf::result<void>(atom::synchronize, std::int64_t steps)>;
+
+/// SHARD MANAGER of asynchronous training: a parameter server. Its messages are the two-phase
+/// commit of a step.
+using parameter_server_actor = shard_manager_actor::extend<
+    // COORDINATOR: the combined results of all ranks. Prepares the step.
+    caf::result<void>(atom::decided, std::int64_t step, training::StepResults of_all),
+    // COORDINATOR, when all ranks have voted: applies the step.
+    caf::result<void>(atom::advance, std::int64_t step)>;
+
 /// COORDINATOR: one per job. Decides how far workers may go, and when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<
     // NODE: the roles of a rank, and the METRICS of its node. The job starts when all ranks have
@@ -210,9 +212,10 @@ using coordinator_actor = caf::typed_actor<
     // WORKER, in asynchronous training: the rank will soon be free for another slice.
     caf::result<void>(atom::assign, std::int32_t rank),
     // WORKER: the rank has computed a slice and sent its gradients.
-    caf::result<void>(atom::done, std::int32_t rank, Pass slice, WorkerStep measured),
+    caf::result<void>(atom::done, std::int32_t rank, Pass slice),
     // SHARD MANAGER: the rank has all gradients for its shard of a step, with these results.
-    caf::result<void>(atom::propose, StepFound by_rank),
+    caf::result<void>(atom::propose, std::int32_t rank, std::int64_t step,
+                      training::StepResults by_rank),
     // SHARD MANAGER: the rank has prepared the step, and votes for it.
     caf::result<void>(atom::vote, std::int32_t rank, std::int64_t step),
     // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job.
@@ -246,21 +249,18 @@ using peer_actor = caf::typed_actor<
     caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
                       std::int64_t ballot)>;
 
+/// The message of introduce() to NODE, which forwards it to CONSENSUS.
+using introduced_actor = caf::typed_actor<
+    // Another node's CONSENSUS has this handle. Answers this node's identity and handle.
+    caf::result<training::Voter, peer_actor>(atom::introduce, training::Voter who,
+                                             peer_actor peer)>;
+
 /// CONSENSUS: one per daemon. Runs Paxos with the CONSENSUS actors of other nodes: they decide the
-/// record of the next generation, and which node leads when the leader is lost.
-using consensus_actor = caf::typed_actor<
-    // From other nodes: the messages of peer_actor.
-    caf::result<VoteReply>(atom::vote, training::GenerationRecord last, std::int64_t ballot),
-    caf::result<std::int64_t>(atom::propose, training::GenerationRecord last,
-                              RecordProposal record),
-    caf::result<void>(atom::decided, training::GenerationRecord record),
-    caf::result<void>(atom::lead, training::GenerationRecord last, std::string address,
-                      std::int64_t ballot),
-    // NODE or introduce(): another node's CONSENSUS has this handle. Answers this node's identity
-    // and handle.
-    caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
+/// record of the next generation, and which node leads when the leader is lost. Also gets the
+/// messages of peer_actor and introduced_actor.
+using consensus_actor = peer_actor::extend_with<introduced_actor>::extend<
     // introduce(): the attempt to connect to the daemon at this address is over.
-    caf::result<void>(atom::done, std::string address),
+    caf::result<void>(atom::introduce, std::string address),
     // MEMBERSHIP: has this record decided. Error: it will never be decided.
     caf::result<void>(atom::propose, training::GenerationRecord record),
     // MEMBERSHIP: is ready for nodes to join it. Announces this node to the others.
@@ -268,11 +268,11 @@ using consensus_actor = caf::typed_actor<
     // NODE: this node stops leading, and votes on its successor. Answered when that is decided.
     caf::result<void>(atom::leave),
     // NODE: this node has lost the leader of this generation.
-    caf::result<void>(atom::failed, std::int64_t generation),
+    caf::result<void>(atom::lost, std::int64_t generation),
     // ask_consensus(): answers the address at which nodes gather after this generation, and the
     // last record, as soon as both are known. If `generation` is below 0 it answers at once, with
     // an empty address if it is unknown. Error: the job has ended.
-    caf::result<std::string, training::GenerationRecord>(atom::lead, std::int64_t generation),
+    caf::result<std::string, training::GenerationRecord>(atom::follow, std::int64_t generation),
     // NODE: the job has ended for this node.
     caf::result<void>(atom::finish),
     // NODE: describes the wait of this actor; empty: it waits for nothing.
@@ -282,7 +282,7 @@ using consensus_actor = caf::typed_actor<
 
 /// The messages of MEMBERSHIP to the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
-    // The job has ended, at least for this node.
+    // The job has ended, at least for this node. CONSENSUS sends it, too.
     caf::result<void>(atom::finish, JobEnd end),
     // Stops waiting for the ranks of this generation: they will not all be connected.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
@@ -308,12 +308,10 @@ using membership_actor = caf::typed_actor<
     // NODE of the leader: COORDINATOR exists: all nodes have joined.
     caf::result<void>(atom::lead, coordinator_actor coordinator),
     // NODE of another node: answers COORDINATOR as soon as it exists.
-    caf::result<coordinator_actor>(atom::lead),
+    caf::result<coordinator_actor>(atom::follow),
     // COORDINATOR or GENERATION BUILDER: a node cannot do its part in this generation, or one of
     // its ranks has failed. The others continue without it, or the job fails. Answered like
     // `finish`.
-    caf::result<void>(atom::failed, std::int64_t generation, Error error),
-    // COORDINATOR: the same, for a failure while ranks waited for each other.
     caf::result<void>(atom::failed, std::int64_t generation, SharedFailure failure),
     // NODE of the leader: tells all members that the job has ended. Answered when the reachable
     // ones know.
@@ -343,8 +341,9 @@ using generation_builder_actor = caf::typed_actor<
     // NODE: notes the new voters of the generation, which this node needs if it is restarted.
     caf::result<void>(atom::decided, training::GenerationRecord record)>;
 
-/// NODE: one per daemon. Supervises the roles on its host.
-using node_actor = caf::typed_actor<
+/// NODE: one per daemon. Supervises the roles on its host. Also gets the messages of member_actor
+/// and introduced_actor.
+using node_actor = member_actor::extend_with<introduced_actor>::extend<
     // Another daemon: answers the MEMBERSHIP that this daemon leads or has joined,
     // and the leader's address. Errors: stopped, its job has ended; network, it has no job, or its
     // job has failed.
@@ -353,34 +352,21 @@ using node_actor = caf::typed_actor<
     // begin one in this node's view, and whether a job has ended here. Empty address: this node
     // takes part in the job of another leader.
     caf::result<std::string, bool>(atom::begin, std::string requester),
-    // introduce(): another node's CONSENSUS has this handle. Answers this node's identity and
-    // handle.
-    caf::result<training::Voter, peer_actor>(atom::join, training::Voter who, peer_actor peer),
     // GENERATION BUILDER: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
     // all nodes have joined, or after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
                                           std::string leader, NodeInfo info),
     // The main thread: builds and trains the generations of a job. Answers when the job has ended.
     caf::result<RunOutcomePtr>(atom::run, generation_builder_actor builder),
-    // MEMBERSHIP or CONSENSUS: the job has ended elsewhere.
-    caf::result<void>(atom::finish, JobEnd end),
-    // MEMBERSHIP: the messages of member_actor.
-    caf::result<void>(atom::abort, std::int64_t generation, Error error),
-    caf::result<void>(atom::halt, std::int64_t generation, Error reason),
-    caf::result<void>(atom::decided, training::GenerationRecord record),
-    caf::result<std::vector<BrokenLink>>(atom::probe, ProbeOrder order),
     // CONSENSUS: the nodes of this job gather at this address.
     caf::result<void>(atom::lead, std::string address),
     // The main thread: this daemon's CONSENSUS and identity.
     caf::result<void>(atom::vote, training::Voter self, consensus_actor consensus),
     // Another daemon: answers the identity of this process.
     caf::result<training::Voter>(atom::vote),
-    // `troupe stop`: drains the job, which finishes its steps, saves and ends.
-    caf::result<void>(atom::stop),
-    // `troupe stop --node`: drains only this node; the others continue. Error: they could not.
-    caf::result<void>(atom::leave),
-    // A signal: ends this daemon as `leave` does, or as `stop` if the others could not continue.
-    caf::result<void>(atom::done),
+    // `troupe stop` or a signal: drains the job or this node. Error of Stopping::node: the others
+    // could not continue.
+    caf::result<void>(atom::stop, Stopping what),
     // `troupe status`: answers the progress of the job.
     caf::result<JobStatus>(atom::status),
     // Another daemon, before it begins a job: answers the last record of CONSENSUS; number 0: none.

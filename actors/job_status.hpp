@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::actors {
@@ -20,13 +21,7 @@ struct NodeStatus {
 
   bool operator==(const NodeStatus&) const = default;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, NodeStatus& x) {
-    return f.object(x).fields(f.field("name", x.name), f.field("address", x.address),
-                              f.field("metrics", x.metrics), f.field("version", x.version),
-                              f.field("state", x.state), f.field("devices", x.devices),
-                              f.field("ranks", x.ranks));
-  }
+  auto fields() { return std::tie(name, address, metrics, version, state, devices, ranks); }
 };
 
 /// The current wait of a daemon (waits.hpp).
@@ -37,11 +32,7 @@ struct WaitStatus {
 
   bool operator==(const WaitStatus&) const = default;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, WaitStatus& x) {
-    return f.object(x).fields(f.field("what", x.what), f.field("waited_ms", x.waited_ms),
-                              f.field("limit_ms", x.limit_ms));
-  }
+  auto fields() { return std::tie(what, waited_ms, limit_ms); }
 };
 
 /// The progress of a job. Only committed steps count. `epoch` is that of the next step, or of the
@@ -60,15 +51,9 @@ struct JobStatus {
   std::vector<NodeStatus> nodes;                ///< the leader first; empty: there is no job yet
   WaitStatus wait = {};                         ///< of the daemon that answers
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, JobStatus& x) {
-    return f.object(x).fields(
-        f.field("name", x.name), f.field("phase", x.phase), f.field("generation", x.generation),
-        f.field("step", x.step), f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
-        f.field("world_size", x.world_size), f.field("loss", x.loss),
-        f.field("samples_per_second", x.samples_per_second),
-        f.field("tokens_per_second", x.tokens_per_second), f.field("error", x.error),
-        f.field("nodes", x.nodes), f.field("wait", x.wait));
+  auto fields() {
+    return std::tie(name, phase, generation, step, total_steps, epoch, world_size, loss,
+                    samples_per_second, tokens_per_second, error, nodes, wait);
   }
 };
 

@@ -1,33 +1,36 @@
-/// Messages between roles. Structs with `inspect` can be sent to other processes. Those behind
-/// pointers stay within a process (type_ids.hpp lists them).
+/// Messages between roles. Structs with `fields` or `inspect` can be sent to other processes; the
+/// others stay within a process (type_ids.hpp lists them).
 #pragma once
 
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
+#include "data/slice_assignment.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/collective_use.hpp"
 #include "metrics/records/loss_scaling.hpp"
 #include "metrics/records/reads.hpp"
 #include "metrics/records/worker.hpp"
 #include "metrics/registry/job_phase.hpp"
-#include "training/async/messages.hpp"
 #include "training/input/micro_batch.hpp"
 #include "training/state/snapshot.hpp"
+#include "training/step_results.hpp"
+#include "training/strategies/async/messages.hpp"
 
 #include <array>
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace troupe::actors {
 
 // A worker's tasks use the terms of training/.
+using training::index_of;
 using training::Pass;
 using training::PassMode;
 
@@ -37,17 +40,6 @@ struct ParameterRequest {
   std::int64_t index = 0; ///< training: the pass; evaluation: the batch of the test set
   Phase phase = Phase::forward;
   UnitId unit = 0; ///< the bucket's first in this phase; in `released`: its last
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, ParameterRequest& x) {
-    auto get = [&x] { return x.phase == Phase::backward; };
-    auto set = [&x](bool backward) {
-      x.phase = backward ? Phase::backward : Phase::forward;
-      return true;
-    };
-    return f.object(x).fields(f.field("purpose", x.pass_mode), f.field("index", x.index),
-                              f.field("phase", get, set), f.field("unit", x.unit));
-  }
 };
 
 /// Start and end on a device's clock.
@@ -64,12 +56,8 @@ struct RankInfo {
   std::uint64_t memory_bytes = 0;
   double peak_operations = 0; ///< operations per second, in the run's precision
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, RankInfo& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("metrics", x.metrics),
-                              f.field("device", x.device), f.field("samples", x.samples),
-                              f.field("data", x.data), f.field("memory_bytes", x.memory_bytes),
-                              f.field("peak_operations", x.peak_operations));
+  auto fields() {
+    return std::tie(rank, metrics, device, samples, data, memory_bytes, peak_operations);
   }
 };
 
@@ -92,10 +80,7 @@ struct Right {
     return static_cast<double>(*correct) / static_cast<double>(rows);
   }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Right& x) {
-    return f.object(x).fields(f.field("rows", x.rows), f.field("correct", x.correct));
-  }
+  auto fields() { return std::tie(rows, correct); }
 };
 
 /// A WORKER's measurements of its part of a step.
@@ -124,13 +109,9 @@ struct WorkerStep {
     ready_batches = more.ready_batches;
   }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, WorkerStep& x) {
-    return f.object(x).fields(
-        f.field("step", x.step), f.field("loss", x.loss), f.field("right", x.right),
-        f.field("samples", x.samples), f.field("begin", x.begin), f.field("end", x.end),
-        f.field("busy", x.busy), f.field("data_wait", x.data_wait),
-        f.field("statistics_bytes", x.statistics_bytes), f.field("ready_batches", x.ready_batches));
+  auto fields() {
+    return std::tie(step, loss, right, samples, begin, end, busy, data_wait, statistics_bytes,
+                    ready_batches);
   }
 };
 
@@ -139,44 +120,11 @@ struct RankCollective {
   std::uint64_t bytes = 0; ///< sent
   std::chrono::nanoseconds time{};
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, RankCollective& x) {
-    return f.object(x).fields(f.field("bytes", x.bytes), f.field("time", x.time));
-  }
+  auto fields() { return std::tie(bytes, time); }
 };
 
-/// A new slice assignment: the number of slices of each rank, from `step` on. `pass` is the number
-/// of that step's first pass.
-struct Reassignment {
-  std::vector<std::int32_t> counts;
-  std::int64_t step = 0;
-  Pass pass = 0;
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Reassignment& x) {
-    return f.object(x).fields(f.field("counts", x.counts), f.field("step", x.step),
-                              f.field("pass", x.pass));
-  }
-};
-
-// Types of asynchronous training.
 using metrics::RoundTaken;
-using training::SliceReads;
-
-/// The results of one rank's shard of a step's gradients, or of all shards.
-struct StepFound {
-  std::int32_t rank = 0;
-  std::int64_t step = 0;
-  double squared_norm = -1; ///< as in training::StepResults
-  float found_inf = 0;      ///< above 0: some gradients are not finite
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, StepFound& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("squared_norm", x.squared_norm),
-                              f.field("found_inf", x.found_inf));
-  }
-};
+using metrics::SliceRead;
 
 /// One rank's committed step.
 struct StepReport {
@@ -191,17 +139,11 @@ struct StepReport {
   double drift = -1;             ///< as in metrics::StepRecord; below 0: ranks were not averaged
   std::uint64_t round_bytes = 0; ///< the part of the collective bytes that rounds sent
   std::vector<RoundTaken> rounds = {}; ///< rounds that this rank has summed
-  SliceReads reads = {};               ///< of its shard, in asynchronous training
+  std::vector<SliceRead> reads = {};   ///< of its shard, in asynchronous training
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, StepReport& x) {
-    return f.object(x).fields(
-        f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
-        f.field("overlapped", x.overlapped), f.field("optimizer", x.optimizer),
-        f.field("memory", x.memory), f.field("squared_norm", x.squared_norm),
-        f.field("loss_scaling", x.loss_scaling), f.field("drift", x.drift),
-        f.field("round_bytes", x.round_bytes), f.field("rounds", x.rounds),
-        f.field("reads", x.reads));
+  auto fields() {
+    return std::tie(rank, worker, collectives, overlapped, optimizer, memory, squared_norm,
+                    loss_scaling, drift, round_bytes, rounds, reads);
   }
 };
 
@@ -212,11 +154,7 @@ struct EvaluationReport {
   double loss_sum = 0; ///< over the rows that count
   Right right = {};
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, EvaluationReport& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("loss_sum", x.loss_sum), f.field("right", x.right));
-  }
+  auto fields() { return std::tie(rank, step, loss_sum, right); }
 };
 
 /// The outcome of writing a rank's part of a checkpoint, or one chunk of it.
@@ -229,12 +167,8 @@ struct ShardOutcome {
   std::string parameters_sha256 = {}; ///< if all parameters passed through this rank
   double seconds = 0;                 ///< spent on writing
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, ShardOutcome& x) {
-    return f.object(x).fields(
-        f.field("rank", x.rank), f.field("step", x.step), f.field("is_last", x.is_last),
-        f.field("files", x.files), f.field("failure", x.failure),
-        f.field("parameters_sha256", x.parameters_sha256), f.field("seconds", x.seconds));
+  auto fields() {
+    return std::tie(rank, step, is_last, files, failure, parameters_sha256, seconds);
   }
 };
 
@@ -246,41 +180,36 @@ struct CheckpointShards {
   std::map<std::string, std::string> results = {};
   bool is_best = false;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, CheckpointShards& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("parts", x.parts),
-                              f.field("results", x.results), f.field("is_best", x.is_best));
-  }
+  auto fields() { return std::tie(step, parts, results, is_best); }
 };
 
 } // namespace troupe::actors
 
 namespace troupe {
 
-template <class Inspector>
-bool inspect(Inspector& f, FileRecord& x) {
-  return f.object(x).fields(f.field("name", x.name), f.field("bytes", x.bytes),
-                            f.field("sha256", x.sha256));
+// Instead of members `fields`, for structs of folders that send no messages.
+inline auto fields(FileRecord& x) {
+  return std::tie(x.name, x.bytes, x.sha256);
+}
+inline auto fields(MemoryUse& x) {
+  return std::tie(x.current, x.peak, x.total, x.total_peak);
+}
+inline auto fields(LossScaleState& x) {
+  return std::tie(x.scale, x.found_inf, x.growth_tracker, x.skipped, x.taken, x.grown);
+}
+inline auto fields(Where& x) {
+  return std::tie(x.node, x.actor, x.rank, x.step);
 }
 
-template <class Inspector>
-bool inspect(Inspector& f, MemoryUse& x) {
-  return f.object(x).fields(f.field("current", x.current), f.field("peak", x.peak),
-                            f.field("total", x.total), f.field("total_peak", x.total_peak));
+namespace training {
+
+inline auto fields(StepResults& x) {
+  return std::tie(x.loss_scale, x.squared_norm, x.mean_square, x.square_of_mean);
 }
+
+} // namespace training
 
 namespace metrics {
-
-/// Records that are sent to other processes.
-template <class Record>
-concept SentRecord = std::same_as<Record, RoundTaken::Change> || std::same_as<Record, RoundTaken> ||
-    std::same_as<Record, SliceRead> || std::same_as<Record, WorkerSummary> ||
-    std::same_as<Record, CheckpointRecord> || std::same_as<Record, LossScaling>;
-
-template <class Inspector, SentRecord Record>
-bool inspect(Inspector& f, Record& x) {
-  return inspect_fields(f, x);
-}
 
 template <class Inspector>
 bool inspect(Inspector& f, JobPhase& x) {
@@ -293,12 +222,6 @@ bool inspect(Inspector& f, JobPhase& x) {
 }
 
 } // namespace metrics
-
-template <class Inspector>
-bool inspect(Inspector& f, Where& x) {
-  return f.object(x).fields(f.field("node", x.node), f.field("actor", x.actor),
-                            f.field("rank", x.rank), f.field("step", x.step));
-}
 
 /// The longest error message that is sent; longer ones are truncated.
 constexpr std::size_t most_error_bytes = 16 << 10;

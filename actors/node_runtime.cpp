@@ -2,6 +2,7 @@
 
 #include "actors/consensus/consensus.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/membership/member_list.hpp"
 #include "actors/node/drain.hpp"
 #include "actors/node/generation_builder.hpp"
 #include "actors/node/introduction.hpp"
@@ -49,46 +50,50 @@ std::string advertised_address(const Endpoint& bound, const ClusterConfig& clust
 /// The actors of this process, from the first spawn to the last exit.
 class NodeRuntime {
 public:
-  NodeRuntime(const Config& config, const RunOptions& options, metrics::Exposition& exposition,
-              NodeSetup node)
-      : config_{config}, options_{options}, data_plane_{node.data_plane}, waits_{node.waits},
-        exposition_{exposition}, network_{options.version, config.cluster.tls,
-                                          config.cluster.timeouts, config.cluster.max_nodes},
+  NodeRuntime(const Config& config, const RunOptions& options, const metrics::Trace& trace,
+              metrics::Exposition& exposition, std::shared_ptr<collectives::DataPlane> data_plane)
+      : config_{config}, options_{options}, trace_{trace}, exposition_{exposition},
+        data_plane_{std::move(data_plane)}, network_{options.version, config.cluster.tls,
+                                                     config.cluster.timeouts,
+                                                     config.cluster.max_nodes},
         screen_{options.on_output_lost}, log_{make_run_logger(screen_, options, exposition.live())},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
-        node_{spawn_node(std::move(node))} {
+        node_{spawn_node()} {
+    drain_->watch(node_);
     show_endpoint();
   }
   NodeRuntime(const NodeRuntime&) = delete;
   NodeRuntime& operator=(const NodeRuntime&) = delete;
 
   ~NodeRuntime() {
+    drain_->forget();
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(consensus_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
   }
 
-  const node_actor& node() const { return node_; }
-  bool may_begin() const { return actors::may_begin(config_.cluster, address_); }
-
-  /// Listens at cluster.listen. That address becomes this node's name.
-  Status publish();
-  /// Blocks until the job has ended. `built` is called when the first generation is about to train.
-  RunOutcome run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
-                 std::function<void()> built);
+  /// Takes part in a job, from the first message of this process to the last.
+  Result<RunEnd> take_part();
+  /// Waits until Prometheus has scraped the end, while all parts still answer requests.
+  void linger() { actors::linger(exposition_, *drain_, config_.metrics.linger, *log_, *waits_); }
   spdlog::logger& log() { return *log_; }
 
 private:
   void show_endpoint();
-  node_actor spawn_node(NodeSetup setup);
+  node_actor spawn_node();
   std::string metrics_address() const;
   consensus_actor spawn_consensus();
+  Status publish();
+  void tell_started();
+  RunOutcome run();
 
   const Config& config_;
   const RunOptions& options_;
-  std::shared_ptr<collectives::DataPlane> data_plane_;
-  std::shared_ptr<Waits> waits_;
+  const metrics::Trace& trace_;
   metrics::Exposition& exposition_;
+  std::shared_ptr<collectives::DataPlane> data_plane_;
+  std::shared_ptr<Drain> drain_ = std::make_shared<Drain>();
+  std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();
   NetworkOptions network_;
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
@@ -99,9 +104,18 @@ private:
   consensus_actor consensus_; ///< null: a single node
 };
 
-node_actor NodeRuntime::spawn_node(NodeSetup setup) {
-  setup.say = [log = log_](const std::string& text) { log->info(text); };
-  return system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(setup));
+node_actor NodeRuntime::spawn_node() {
+  return system_.spawn<node_actor::stateful_impl<NodeState>>(
+      NodeSetup{.run = config_.run.name,
+                .join = config_.cluster.join,
+                .timeouts = config_.cluster.timeouts,
+                .waits = waits_,
+                .say = [log = log_](const std::string& text) { log->info(text); },
+                .metrics = metrics_address(),
+                .ends_for_all = !options_.stays,
+                .stopped = [drain = drain_] { drain->note(); },
+                .data_plane = data_plane_,
+                .row = trace_.track(training::node_rows, NodeState::name)});
 }
 
 void NodeRuntime::show_endpoint() {
@@ -122,6 +136,7 @@ std::string NodeRuntime::metrics_address() const {
   return bound ? reachable_address(*bound, config_.cluster) : "";
 }
 
+/// Listens at cluster.listen. That address becomes this node's name.
 Status NodeRuntime::publish() {
   const auto& cluster = config_.cluster;
   auto listen = *parse_endpoint(cluster.listen);
@@ -154,27 +169,37 @@ consensus_actor NodeRuntime::spawn_consensus() {
   return system_.spawn<consensus_actor::stateful_impl<ConsensusState>>(std::move(setup));
 }
 
-RunOutcome NodeRuntime::run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
-                            std::function<void()> built) {
+void NodeRuntime::tell_started() {
+  if (options_.on_started)
+    options_.on_started([drain = drain_] { drain->ask(); });
+}
+
+/// Blocks until the job has ended.
+RunOutcome NodeRuntime::run() {
   const auto builder =
       system_.spawn<generation_builder_actor::stateful_impl<GenerationBuilderState>, caf::detached>(
           GenerationBuilderSetup{
-              .config = config_,
+              .join = {.system = system_,
+                       .config = config_,
+                       .network = network_,
+                       .node = node_,
+                       .consensus = consensus_,
+                       .info = {.address = address_,
+                                .host = training::host_name(),
+                                .version = options_.version,
+                                .process = process_,
+                                .workers = static_cast<std::int32_t>(config_.devices.count),
+                                .job = shared_settings(config_)},
+                       .data_plane = data_plane_,
+                       .say = [log = log_](const std::string& text) { log->info(text); },
+                       .stopped_within =
+                           [drain = drain_](auto limit) { return drain->asked_within(limit); },
+                       .waits = waits_},
               .options = options_,
               .exposition = exposition_,
-              .network = network_,
-              .address = address_,
-              .metrics_address = metrics_address(),
-              .data_plane = data_plane_,
-              .trace = trace,
-              .say = [log = log_](const std::string& text) { log->info(text); },
-              .stopped_within = [drain](auto limit) { return drain->asked_within(limit); },
-              .built = std::move(built),
-              .node = node_,
-              .consensus = consensus_,
-              .process = process_,
-              .waits = waits_,
-              .row = trace.track(training::node_rows, GenerationBuilderState::name)});
+              .trace = trace_,
+              .built = options_.daemon ? std::function<void()>{} : [this] { tell_started(); },
+              .row = trace_.track(training::node_rows, GenerationBuilderState::name)});
   RunOutcome outcome{.summary = {}, .error = {}, .built = false};
   caf::scoped_actor self{system_};
   self->request(node_, caf::infinite, atom::run_v, builder)
@@ -189,30 +214,26 @@ RunOutcome NodeRuntime::run(const metrics::Trace& trace, const std::shared_ptr<D
   return outcome;
 }
 
-/// Takes part in a job, from the first message of this process to the last.
-Result<RunEnd> take_part(const Config& config, const RunOptions& options,
-                         const metrics::Trace& trace, NodeRuntime& runtime,
-                         const std::shared_ptr<Drain>& drain,
-                         const std::function<void()>& started) {
-  if (options.daemon) {
-    TROUPE_TRY(runtime.publish());
-    started();
+Result<RunEnd> NodeRuntime::take_part() {
+  if (options_.daemon) {
+    TROUPE_TRY(publish());
+    tell_started();
   }
-  auto outcome = runtime.run(trace, drain, options.daemon ? std::function<void()>{} : started);
+  auto outcome = run();
   RunEnd end{outcome.summary, outcome.error};
   if (!outcome.built) {
     // A stop before the job began is a success.
     if (outcome.error->code != Errc::stopped)
       return failure(*std::move(outcome.error));
-    runtime.log().info("{}", outcome.error->message);
-    end = {{training::run_info(config)}};
+    log_->info("{}", outcome.error->message);
+    end = {{training::run_info(config_)}};
     end.status = "stopped";
   }
   // A failed job is begun again by the supervisor of the daemons, which restarts all of them. A
   // stopped job ends on all nodes.
-  if (options.daemon && options.stays && runtime.may_begin() && outcome.built &&
+  if (options_.daemon && options_.stays && may_begin(config_.cluster, address_) && outcome.built &&
       end.status == "completed")
-    drain->wait();
+    drain_->wait();
   return end;
 }
 
@@ -226,7 +247,7 @@ Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& co
       collectives::DataPlane::open({.listen = {parse_endpoint(cluster.listen)->host,
                                                static_cast<std::uint16_t>(cluster.data_port)},
                                     .tls = cluster.tls,
-                                    .handshake = cluster.timeouts.handshake});
+                                    .handshake = cluster.timeouts.handshake_timeout()});
   if (!plane && plane.error().code == Errc::network)
     return cluster.data_port > 0 ? fail(Errc::network,
                                         "cluster.data_port: {}; choose another port, or stop the "
@@ -296,28 +317,9 @@ Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
   TROUPE_TRY(auto data_plane, open_data_plane(config, options));
-  const auto drain = std::make_shared<Drain>();
-  const auto waits = std::make_shared<Waits>();
-  NodeRuntime runtime{config,
-                      options,
-                      *exposition,
-                      {.run = config.run.name,
-                       .join = config.cluster.join,
-                       .detection = config.cluster.timeouts.detection,
-                       .form = config.cluster.timeouts.form,
-                       .quorum = config.cluster.timeouts.quorum,
-                       .waits = waits,
-                       .ends_for_all = !options.stays,
-                       .stopped = [drain] { drain->note(); },
-                       .data_plane = std::move(data_plane),
-                       .row = trace.track(training::node_rows, NodeState::name)}};
+  NodeRuntime runtime{config, options, trace, *exposition, std::move(data_plane)};
   auto push = push_metrics(config, options, *exposition, runtime.log());
-  drain->watch(runtime.node());
-  const ForgetAtEnd forget{*drain};
-  auto summary = take_part(config, options, trace, runtime, drain, [&] {
-    if (options.on_started)
-      options.on_started([drain] { drain->ask(); });
-  });
+  auto summary = runtime.take_part();
   if (!summary) {
     exposition->live().fail(summary.error().to_string());
     exposition->fail(summary.error().code);
@@ -327,8 +329,7 @@ Result<RunEnd> run_node_runtime(const Config& config, const RunOptions& options,
   push.reset(); // pushes the metrics of the run's end
   if (options.on_ended)
     options.on_ended();
-  // While all parts still answer requests.
-  linger(*exposition, *drain, config.metrics.linger, runtime.log(), *waits);
+  runtime.linger();
   return summary;
 }
 
@@ -346,7 +347,7 @@ Result<RunEnd> run_training(const Config& config, const RunOptions& options) {
     TROUPE_TRY(here);
   }
   // CAF ends the process if certificate and key do not fit. The endpoint uses them too.
-  if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
+  if (config.cluster.tls.enabled() && (options.daemon || config.metrics.is_served()))
     if (const auto tls = net::open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
   TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{metrics::Trace::unwritten()}

@@ -3,9 +3,11 @@
 
 #include "actors/cluster_messages.hpp"
 #include "actors/consensus/vote_reply.hpp"
+#include "actors/inspect.hpp"
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
+#include "actors/stopping.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
@@ -29,9 +31,10 @@ struct RunOutcome {
   bool built = true; ///< false: nothing was trained, and the run has no files
 };
 
+/// CHECKPOINTER releases the chunks.
+using SnapshotPtr = std::shared_ptr<training::Snapshot>;
 // Shared between roles of one process. The pointee never changes after sending.
 using MicroBatchPtr = std::shared_ptr<const training::MicroBatch>;
-using SnapshotPtr = std::shared_ptr<const training::Snapshot>;
 using StateChunkPtr = std::shared_ptr<const training::StateChunk>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
@@ -134,10 +137,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, propose)
   CAF_ADD_ATOM(troupe, troupe::atom, decided)
   CAF_ADD_ATOM(troupe, troupe::atom, synchronize)
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Reassignment))
+  CAF_ADD_TYPE_ID(troupe, (troupe::data::SliceAssignment))
   CAF_ADD_ATOM(troupe, troupe::atom, assign)
   CAF_ADD_TYPE_ID(troupe, (troupe::collectives::MessagePtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepFound))
+  CAF_ADD_TYPE_ID(troupe, (troupe::training::StepResults))
   CAF_ADD_ATOM(troupe, troupe::atom, deliver)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::GeneratedRecordPtr))
   CAF_ADD_ATOM(troupe, troupe::atom, generate)
@@ -148,21 +151,15 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::BrokenLink))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::BrokenLink>))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SharedFailure))
+  CAF_ADD_ATOM(troupe, troupe::atom, follow)
+  CAF_ADD_ATOM(troupe, troupe::atom, introduce)
+  CAF_ADD_ATOM(troupe, troupe::atom, lost)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Stopping))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
-// These contain pointers, and must not leave the process.
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collectives::MessagePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StateChunkPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RecoveryRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::GeneratedRecordPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::BuiltGenerationPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunViewPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)
+/// Objects that are shared within a process must not leave it.
+template <class T>
+struct caf::allowed_unsafe_message_type<std::shared_ptr<T>> : std::true_type {};
+// Sent only between the roles of one rank.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ParameterRequest)

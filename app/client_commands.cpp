@@ -1,22 +1,20 @@
 // `troupe status` and `troupe stop`: send a request to the daemon that listens at HOST:PORT.
 #include "actors/node/client.hpp"
 #include "actors/node/waits.hpp"
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "core/escape.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <iterator>
-#include <memory>
 
 namespace troupe::app {
 
 namespace {
 
+using Json = metrics::OrderedJson;
 using metrics::counted;
 using metrics::format_count;
 using metrics::format_loss;
@@ -53,35 +51,29 @@ std::optional<actors::ClientOptions> options_or_report(const ClientArguments& ar
 }
 
 /// Null if it is not waiting.
-nlohmann::ordered_json wait_to_json(const actors::WaitStatus& wait) {
+Json wait_to_json(const actors::WaitStatus& wait) {
   if (wait.what.empty())
     return nullptr;
-  nlohmann::ordered_json json = {{"for", wait.what},
-                                 {"seconds", static_cast<double>(wait.waited_ms) / 1000},
-                                 {"limit_seconds", nullptr}};
-  if (wait.limit_ms > 0)
-    json["limit_seconds"] = static_cast<double>(wait.limit_ms) / 1000;
-  return json;
+  const auto limit = static_cast<double>(wait.limit_ms) / 1000;
+  return {{"for", wait.what},
+          {"seconds", static_cast<double>(wait.waited_ms) / 1000},
+          {"limit_seconds", limit > 0 ? Json(limit) : Json()}};
 }
 
-nlohmann::ordered_json to_json(const actors::JobStatus& status) {
-  nlohmann::ordered_json json = {{"name", status.name},
-                                 {"phase", status.phase},
-                                 {"generation", status.generation},
-                                 {"step", status.step},
-                                 {"total_steps", status.total_steps},
-                                 {"epoch", status.epoch},
-                                 {"world_size", status.world_size},
-                                 {"loss", status.loss},
-                                 {"samples_per_second", status.samples_per_second},
-                                 {"tokens_per_second", nullptr},
-                                 {"error", nullptr},
-                                 {"nodes", nlohmann::ordered_json::array()}};
-  if (status.tokens_per_second)
-    json["tokens_per_second"] = *status.tokens_per_second;
-  if (!status.error.empty())
-    json["error"] = status.error;
-  json["wait"] = wait_to_json(status.wait);
+Json to_json(const actors::JobStatus& status) {
+  Json json = {{"name", status.name},
+               {"phase", status.phase},
+               {"generation", status.generation},
+               {"step", status.step},
+               {"total_steps", status.total_steps},
+               {"epoch", status.epoch},
+               {"world_size", status.world_size},
+               {"loss", status.loss},
+               {"samples_per_second", status.samples_per_second},
+               {"tokens_per_second", metrics::number_or_null(status.tokens_per_second)},
+               {"error", metrics::text_or_null(status.error)},
+               {"nodes", Json::array()},
+               {"wait", wait_to_json(status.wait)}};
   for (const auto& node : status.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"address", node.address},
@@ -187,58 +179,54 @@ int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
   return success;
 }
 
-CLI::App* add_command(CLI::App& app, Action& action, const char* name, const char* help,
-                      int (*run)(const ClientArguments&, const Catalogue&),
-                      const std::shared_ptr<ClientArguments>& arguments) {
-  auto* command = app.add_subcommand(name, help);
+std::pair<CLI::App&, ClientArguments&>
+add_client_command(CLI::App& app, Action& action, const char* name, const char* help,
+                   int (*run)(const ClientArguments&, const Catalogue&)) {
+  const auto added = add_command<ClientArguments>(app, action, name, help, run);
+  auto& [command, arguments] = added;
   command
-      ->add_option("daemon", arguments->daemon,
-                   "Address on which the daemon listens (cluster.listen)")
+      .add_option("daemon", arguments.daemon,
+                  "Address on which the daemon listens (cluster.listen)")
       ->required()
       ->type_name("HOST:PORT");
-  auto* config = command->add_option("--config", arguments->config,
-                                     "Use the certificates in cluster.tls of this file");
+  auto* config = command.add_option("--config", arguments.config,
+                                    "Use the certificates in cluster.tls of this file");
   config->type_name("CONFIG");
   auto* certificate =
-      command->add_option("--tls-cert", arguments->tls.certificate, "Client certificate (PEM)");
-  auto* key = command->add_option("--tls-key", arguments->tls.key,
-                                  "Private key of the client certificate (PEM)");
-  auto* ca = command->add_option("--tls-ca", arguments->tls.ca,
-                                 "Certificate of the trusted authority (PEM)");
+      command.add_option("--tls-cert", arguments.tls.certificate, "Client certificate (PEM)");
+  auto* key = command.add_option("--tls-key", arguments.tls.key,
+                                 "Private key of the client certificate (PEM)");
+  auto* ca = command.add_option("--tls-ca", arguments.tls.ca,
+                                "Certificate of the trusted authority (PEM)");
   certificate->type_name("FILE")->needs(key, ca)->excludes(config);
   key->type_name("FILE")->needs(certificate);
   ca->type_name("FILE")->needs(certificate);
   command
-      ->add_option("--tls-name", arguments->tls.names,
-                   "Accept the daemon only if its certificate is for this name")
+      .add_option("--tls-name", arguments.tls.names,
+                  "Accept the daemon only if its certificate is for this name")
       ->type_name("NAME")
       ->needs(certificate)
       ->allow_extra_args(false)
-      ->check([](const std::string& name) {
-        return name.empty() ? std::string{"the name is empty"} : std::string{};
+      ->check([](const std::string& given) {
+        return given.empty() ? std::string{"the name is empty"} : std::string{};
       });
-  command->add_option("--timeout", arguments->timeout, "Time limit of the whole request")
+  command.add_option("--timeout", arguments.timeout, "Time limit of the whole request")
       ->type_name("TIME")
       ->capture_default_str();
-  command->callback([&action, arguments, run] {
-    action = [arguments, run](const Catalogue& catalogue) { return run(*arguments, catalogue); };
-  });
-  return command;
+  return added;
 }
 
 } // namespace
 
 void add_client_commands(CLI::App& app, Action& action) {
-  const auto asked = std::make_shared<ClientArguments>();
-  add_command(app, action, "status", "Print the progress and the nodes of a daemon's job",
-              show_status, asked)
-      ->add_flag("--json", asked->json, "Print JSON");
-  const auto told = std::make_shared<ClientArguments>();
-  auto* stopping = add_command(
+  auto [status, asked] = add_client_command(
+      app, action, "status", "Print the progress and the nodes of a daemon's job", show_status);
+  status.add_flag("--json", asked.json, "Print JSON");
+  auto [stopping, told] = add_client_command(
       app, action, "stop",
-      "Drain a daemon's job: finish the steps in progress, write a checkpoint, exit", stop, told);
-  stopping->add_flag("--node", told->node, "Stop only this node; the others continue without it");
-  stopping->add_flag("--wait", told->wait, "Return after the daemon has exited");
+      "Drain a daemon's job: finish the steps in progress, write a checkpoint, exit", stop);
+  stopping.add_flag("--node", told.node, "Stop only this node; the others continue without it");
+  stopping.add_flag("--wait", told.wait, "Return after the daemon has exited");
 }
 
 } // namespace troupe::app

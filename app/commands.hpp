@@ -36,10 +36,13 @@ void add_export_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 /// `help` and `version`.
 void add_help_commands(CLI::App& app, Action& action);
+/// `config import`.
+void add_import_command(CLI::App& config, Action& action);
 void add_manual_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
+void add_runs_command(CLI::App& app, Action& action);
 void add_tokenize_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
@@ -51,6 +54,10 @@ void add_version_flags(CLI::App& app, Action& action);
 /// train -v`.
 void add_verbose_flag(CLI::App& command, const std::string& help);
 bool is_verbose(const CLI::App& command);
+
+/// --set.
+void add_override_option(CLI::App& command, std::vector<std::string>& overrides,
+                         const std::string& help);
 
 /// CONFIG and --set, shared by several commands; `required`: CONFIG must be given.
 struct ConfigArguments {

@@ -1,10 +1,8 @@
 // `troupe compare`: trains the same job with several strategies and precisions, each in a process
 // of its own, or compares existing runs.
+#include "app/add_command.hpp"
 #include "app/command_tree.hpp"
-#include "app/commands.hpp"
-#include "app/compare_runs.hpp"
 #include "app/doctor.hpp"
-#include "app/report_error.hpp"
 #include "app/subprocess.hpp"
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
@@ -14,17 +12,18 @@
 #include "metrics/page/page.hpp"
 #include "metrics/report/comparison.hpp"
 #include "metrics/report/folder_report.hpp"
+#include "metrics/report/run_folder.hpp"
+#include "metrics/report/run_state.hpp"
 #include "training/job.hpp"
 #include "training/platforms/platforms.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -34,19 +33,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Settings = std::vector<std::string>;
-
 struct CompareArguments {
   ConfigArguments config;
   std::vector<std::string> strategies, precisions = {"fp32"};
   std::vector<std::string> runs; ///< folders; empty: compare modes
   std::string output = "comparison";
 };
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
 
 /// The last line of a run's log; after a failure, the reason.
 std::string last_line(const fs::path& log) {
@@ -73,20 +65,27 @@ std::string without_suffix(std::string strategy) {
 }
 
 /// Returns the settings for a strategy's name. With the suffix "_offload" ("fsdp_offload") they
-/// offload everything that the strategy can offload; without it, nothing. Precondition: the name
-/// without the suffix is that of a strategy.
-Settings settings_of(std::string strategy) {
+/// offload all kinds of state that the strategy can offload, in this ratio; without it, nothing.
+/// Precondition: the name without the suffix is that of a strategy.
+std::vector<std::string> settings_of(std::string strategy, double ratio) {
   const bool offloads = strategy.ends_with(offload_suffix);
   strategy = without_suffix(std::move(strategy));
-  const auto traits = traits_of(*strategy_named(strategy));
+  const auto traits = traits_of(*choice_named<StrategyKind>(strategy));
   const bool all = traits.divides == Divided::parameters;
-  const std::string target = !offloads ? "{target: none, ratio: 1}"
-                             : all     ? "parameters"
-                                       : "optimizer";
-  Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + target};
+  const auto offload =
+      offloads ? fmt::format("{{{}: {}}}", all ? "parameters" : "optimizer", ratio) : "none";
+  std::vector<std::string> settings = {"parallel.strategy=" + strategy,
+                                       "parallel.offload=" + offload};
   if (traits.alone)
     settings.emplace_back("devices.count=1");
   return settings;
+}
+
+/// Returns the ratio of the config, or all if it cannot be read, which each row reports.
+double offload_ratio(const ConfigArguments& arguments, const Catalogue& catalogue) {
+  const auto config =
+      load_config(arguments.path, arguments.overrides, Capabilities::all(), catalogue);
+  return config ? config->parallel.offload.ratio : 1;
 }
 
 /// A row of the table, from its settings to its results.
@@ -96,7 +95,7 @@ public:
       const std::string& precision)
       : catalogue_{catalogue}, path_{arguments.config.path}, overrides_{arguments.config.overrides},
         name_{strategy + "-" + precision}, output_{arguments.output}, run_{strategy, precision} {
-    for (auto& setting : settings_of(strategy))
+    for (auto& setting : settings_of(strategy, offload_ratio(arguments.config, catalogue)))
       overrides_.push_back(std::move(setting));
     for (const auto& setting :
          {"precision.mode=" + precision, "run.name=" + name_, "run.output=" + output_.string(),
@@ -133,17 +132,17 @@ private:
   /// Whether the folder contains a run of this config. A run that could not begin leaves an earlier
   /// run's files.
   bool was_begun(const Config& config) const {
-    return read_file(folder() / "config.yaml") == to_yaml(config, catalogue_);
+    return metrics::read_text(folder() / "config.yaml") == to_yaml(config, catalogue_);
   }
 
-  std::string summary() const { return read_file(folder() / "summary.json"); }
+  std::string summary() const { return metrics::read_text(folder() / "summary.json"); }
 
   bool take() {
     take_summary(run_, summary());
     if (!run_.problem.empty())
       return false;
-    if (const auto report = metrics::read_report(folder()))
-      run_.curves = metrics::curves_of(report->document);
+    if (const auto document = metrics::read_report(folder()))
+      run_.curves = metrics::curves_of(*document);
     return true;
   }
 
@@ -231,12 +230,6 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments, const Cat
   return comparison;
 }
 
-std::vector<std::string> precision_names(const Catalogue& catalogue) {
-  auto config = default_config(catalogue);
-  const auto keys = config_keys(config, catalogue);
-  return std::ranges::find(keys, "precision.mode", &ConfigKey::path)->rule.choices;
-}
-
 bool is_known(const char* what, const std::string& name, const std::vector<std::string>& known) {
   if (std::ranges::count(known, name) > 0)
     return true;
@@ -246,45 +239,75 @@ bool is_known(const char* what, const std::string& name, const std::vector<std::
 }
 
 /// Reports every unknown name.
-bool knows_all_names(const CompareArguments& arguments, const Catalogue& catalogue) {
+bool knows_all_names(const CompareArguments& arguments) {
+  const std::vector<std::string> precisions{choice_words<Precision>.begin(),
+                                            choice_words<Precision>.end()};
   bool all = true;
   for (const auto& strategy : arguments.strategies)
-    all &= strategy_named(without_suffix(strategy)) ||
+    all &= choice_named<StrategyKind>(without_suffix(strategy)) ||
            is_known("strategy", strategy, strategy_names());
   for (const auto& precision : arguments.precisions)
-    all &= is_known("precision", precision, precision_names(catalogue));
+    all &= is_known("precision", precision, precisions);
   return all;
 }
 
 int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue) {
-  if (!knows_all_names(arguments, catalogue))
+  if (!knows_all_names(arguments))
     return wrong_input;
   const auto comparison = compare(arguments, catalogue);
   if (!comparison)
     return report_error(comparison.error());
   fmt::print("\n{}", to_markdown(*comparison));
-  if (comparison->title.empty()) {
-    report_error(comparison->runs.back().problem);
-    return wrong_input;
-  }
+  if (comparison->title.empty())
+    return report_wrong_input(comparison->runs.back().problem);
   const auto completed = [](const auto& run) { return run.problem.empty(); };
   return std::ranges::all_of(comparison->runs, completed) ? success : run_failed;
 }
 
-Result<metrics::Comparison> tabulate_runs(const CompareArguments& arguments) {
-  TROUPE_TRY(auto comparison, read_runs(arguments.runs, arguments.output));
-  TROUPE_TRY(make_folders(arguments.output));
-  TROUPE_TRY(write_tables(arguments.output, comparison));
+/// Appends the folder to names that several runs share.
+void tell_apart(std::vector<metrics::ComparedRun>& runs, const std::vector<std::string>& folders) {
+  std::map<std::string, int> count;
+  for (const auto& run : runs)
+    ++count[run.name];
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (count[runs[i].name] > 1)
+      runs[i].name += fmt::format(" in {}", echoed(folders[i]));
+}
+
+/// The path relative to the table's folder; empty for files outside of it, to which the page has no
+/// links.
+std::string link_to(const fs::path& file, const fs::path& table) {
+  const auto path = fs::absolute(file).lexically_normal().lexically_relative(
+      fs::absolute(table).lexically_normal());
+  return !fs::exists(file) || path.empty() || path.begin()->string() == ".." ? "" : path.string();
+}
+
+std::string title_of(const std::vector<metrics::ComparedRun>& runs) {
+  const auto same = [&](const auto& run) { return run.job == runs.front().job; };
+  return std::ranges::all_of(runs, same) ? runs.front().job : fmt::format("{} runs", runs.size());
+}
+
+/// Errors: invalid_input for a folder that cannot be compared.
+Result<metrics::Comparison> read_runs(const CompareArguments& arguments) {
+  metrics::Comparison comparison{
+      .title = {}, .runs = {}, .machine = std::nullopt, .version = TROUPE_VERSION};
+  for (const auto& folder : arguments.runs) {
+    TROUPE_TRY(auto run, metrics::read_compared_run(folder));
+    run.report = link_to(fs::path{folder} / metrics::run_files::report, arguments.output);
+    comparison.runs.push_back(std::move(run));
+  }
+  tell_apart(comparison.runs, arguments.runs);
+  comparison.title = title_of(comparison.runs);
   return comparison;
 }
 
-int compare_runs(const CompareArguments& arguments) {
-  const auto comparison = tabulate_runs(arguments);
-  if (!comparison)
-    return report_error(comparison.error());
-  fmt::print("{}\npage: {}\n", to_markdown(*comparison),
+Status compare_runs(const CompareArguments& arguments) {
+  TROUPE_TRY(const auto comparison, read_runs(arguments));
+  TROUPE_TRY(make_folders(arguments.output));
+  TROUPE_TRY(write_tables(arguments.output, comparison));
+  fmt::print("{}\npage: {}\n", to_markdown(comparison),
              (fs::path{arguments.output} / "compare.html").string());
-  return success;
+  return {};
 }
 
 /// Requires either CONFIG with --strategies, or --runs.
@@ -326,7 +349,7 @@ void add_compare_command(CLI::App& app, Action& action) {
     require_one_kind(*arguments);
     action = [arguments](const Catalogue& catalogue) {
       return arguments->runs.empty() ? compare_modes(*arguments, catalogue)
-                                     : compare_runs(*arguments);
+                                     : exit_code_of(compare_runs(*arguments));
     };
   });
 }

@@ -41,7 +41,7 @@ private:
 };
 
 Lines values_of(const ConfigKey& key) {
-  return std::holds_alternative<bool*>(key.target) ? Lines{"true", "false"} : key.rule.choices;
+  return std::holds_alternative<bool*>(key.target) ? Lines{"true", "false"} : choices_of(key);
 }
 
 /// Adds KEY= for every key, or KEY=VALUE for the values of one key.
@@ -49,6 +49,8 @@ void add_settings(Candidates& to, const std::string& before, const Catalogue& ca
   auto config = default_config(catalogue);
   const bool has_key = to.word().find('=', before.size()) != std::string::npos;
   for (const auto& key : config_keys(config, catalogue)) {
+    if (key.hidden)
+      continue;
     if (!has_key)
       to.add(before + key.path + "=", key.help);
     else
@@ -59,12 +61,12 @@ void add_settings(Candidates& to, const std::string& before, const Catalogue& ca
     to.lines.emplace_back(":nospace");
 }
 
-Lines choices_of(const OptionTraits& option, const Catalogue& catalogue) {
+Lines choices_of_option(const OptionTraits& option, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto keys = config_keys(config, catalogue);
   for (const auto& [name, path] : keys_of_options)
     if (option.choices.empty() && !option.by_place() && option.names.back() == name)
-      return std::ranges::find(keys, path, &ConfigKey::path)->rule.choices;
+      return choices_of(*find_key(keys, path));
   return option.choices;
 }
 
@@ -91,7 +93,7 @@ Lines complete_value(const CLI::App& program, const OptionTraits& option, const 
   if (option.value == "COMMAND")
     for (const auto* command : subcommands_of(program))
       found.add(command->get_name(), command->get_description());
-  for (const auto& choice : choices_of(option, catalogue))
+  for (const auto& choice : choices_of_option(option, catalogue))
     found.add(before + choice, "");
   return found.lines.empty() ? files_of(option) : found.lines;
 }
@@ -159,10 +161,9 @@ Lines complete_names(const Begun& begun, const std::string& word) {
   return found.lines;
 }
 
-} // namespace
-
-std::vector<std::string> completions(const CLI::App& program, std::span<const std::string> words,
-                                     const Catalogue& catalogue) {
+/// Returns completions of the last word, which may be empty.
+Lines completions(const CLI::App& program, std::span<const std::string> words,
+                  const Catalogue& catalogue) {
   const std::string word = words.empty() ? "" : words.back();
   Begun begun{program};
   for (const auto& before : words.first(words.empty() ? 0 : words.size() - 1))
@@ -180,6 +181,20 @@ std::vector<std::string> completions(const CLI::App& program, std::span<const st
   if (names.empty() && place && !word.starts_with('-'))
     return complete_value(program, *place, word, "", catalogue);
   return names;
+}
+
+} // namespace
+
+std::optional<std::vector<std::string>> words_to_complete(int argc, char** argv) {
+  if (argc < 2 || std::string_view{argv[1]} != "__complete")
+    return std::nullopt;
+  return std::vector<std::string>{argv + 2, argv + argc};
+}
+
+void print_completions(const CLI::App& program, std::span<const std::string> words,
+                       const Catalogue& catalogue) {
+  for (const auto& line : completions(program, words, catalogue))
+    fmt::print("{}\n", line);
 }
 
 } // namespace troupe::app

@@ -15,21 +15,15 @@ class App;
 
 namespace troupe::app {
 
-/// Returns completions of the last word, which may be empty, one line each: "CANDIDATE\tHELP".
-/// Lines that start with a colon request completions by the shell: ":files yaml yml" (files with
-/// these endings; none: all), ":folders". ":nospace" means that a candidate may be continued.
-/// `words`: the command line without the program.
-std::vector<std::string> completions(const CLI::App& program, std::span<const std::string> words,
-                                     const Catalogue& catalogue);
-
 /// Returns the words after `__complete`, the command that shells call; empty for other command
 /// lines.
 std::optional<std::vector<std::string>> words_to_complete(int argc, char** argv);
-/// Prints the completions; returns the exit code.
-int print_completions(const CLI::App& program, const std::vector<std::string>& words,
-                      const Catalogue& catalogue);
 
-/// The script for bash, zsh or fish. `program`: the name of the program.
-std::string completion_script(std::string_view shell, const std::string& program);
+/// Prints completions of the last word, which may be empty, one line each: "CANDIDATE\tHELP".
+/// Lines that start with a colon request completions by the shell: ":files yaml yml" (files with
+/// these endings; none: all), ":folders". ":nospace" means that a candidate may be continued.
+/// `words`: the command line without the program.
+void print_completions(const CLI::App& program, std::span<const std::string> words,
+                       const Catalogue& catalogue);
 
 } // namespace troupe::app

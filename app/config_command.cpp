@@ -1,20 +1,15 @@
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/graph_text.hpp"
-#include "app/import_command.hpp"
 #include "app/launcher_arguments.hpp"
-#include "app/report_error.hpp"
-#include "core/config/notes.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
+#include "core/config/validate.hpp"
 #include "core/escape.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/prediction/training_graph.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 namespace troupe::app {
 
@@ -26,12 +21,7 @@ struct CheckArguments {
   bool any_machine = false;
 };
 
-CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  return command
-      .add_option("--set", overrides, "Override a key; the value is YAML: --set train.epochs=3")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-}
+constexpr auto override_help = "Override a key; the value is YAML: --set train.epochs=3";
 
 int check(const CheckArguments& arguments, const Catalogue& catalogue) {
   const auto capabilities =
@@ -103,13 +93,23 @@ int show(const ShowArguments& arguments, const Catalogue& catalogue) {
   return success;
 }
 
+int print_schema(const std::string& format, const Catalogue& catalogue) {
+  fmt::print("{}", format == "json" ? config_json_schema(catalogue) : config_markdown(catalogue));
+  return success;
+}
+
 } // namespace
+
+void add_override_option(CLI::App& command, std::vector<std::string>& overrides,
+                         const std::string& help) {
+  command.add_option("--set", overrides, help)->type_name("KEY=VALUE")->allow_extra_args(false);
+}
 
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required) {
   command.add_option("config", arguments.path, "The config file")
       ->required(required)
       ->type_name("CONFIG");
-  add_overrides(command, arguments.overrides);
+  add_override_option(command, arguments.overrides, override_help);
 }
 
 std::optional<Config> load_or_report(const ConfigArguments& arguments,
@@ -127,43 +127,31 @@ void add_config_command(CLI::App& app, Action& action) {
   auto* config = app.add_subcommand("config", "Check, print, describe and import config files");
   config->require_subcommand(1);
 
-  auto checked = std::make_shared<CheckArguments>();
-  auto* check_command = config->add_subcommand("check", "Report all problems in config files");
-  check_command->add_option("config", checked->paths, "Config files")
+  auto [check_command, checked] = add_command<CheckArguments>(
+      *config, action, "check", "Report all problems in config files", check);
+  check_command.add_option("config", checked.paths, "Config files")
       ->required()
       ->type_name("CONFIG");
-  add_overrides(*check_command, checked->overrides);
-  check_command->add_flag("--any-machine", checked->any_machine,
-                          "Do not check whether this machine has the devices");
-  check_command->callback([&action, checked] {
-    action = [checked](const Catalogue& catalogue) { return check(*checked, catalogue); };
-  });
+  add_override_option(check_command, checked.overrides, override_help);
+  check_command.add_flag("--any-machine", checked.any_machine,
+                         "Do not check whether this machine has the devices");
 
-  auto shown = std::make_shared<ShowArguments>();
-  auto* show_command = config->add_subcommand("show", "Print a file with all defaults filled in");
-  add_config_arguments(*show_command, shown->config);
-  auto* graph = show_command->add_flag("--graph", shown->graph,
-                                       "Print the graph of a training step on this machine "
-                                       "instead: ops, types and shapes, after all passes");
-  show_command->add_flag("--json", shown->json, "Print the graph as JSON")->needs(graph);
-  add_launcher_option(*show_command, shown->launcher)->excludes(graph);
-  show_command->callback([&action, shown] {
-    action = [shown](const Catalogue& catalogue) { return show(*shown, catalogue); };
-  });
+  auto [show_command, shown] = add_command<ShowArguments>(
+      *config, action, "show", "Print a file with all defaults filled in", show);
+  add_config_arguments(show_command, shown.config);
+  auto* graph = show_command.add_flag("--graph", shown.graph,
+                                      "Print the graph of a training step on this machine "
+                                      "instead: ops, types and shapes, after all passes");
+  show_command.add_flag("--json", shown.json, "Print the graph as JSON")->needs(graph);
+  add_launcher_option(show_command, shown.launcher)->excludes(graph);
 
-  auto format = std::make_shared<std::string>("json");
-  auto* schema_command = config->add_subcommand(
-      "schema", "Print the JSON schema for editors, or a reference of all keys");
-  schema_command->add_option("--format", *format, "json or markdown")
+  auto [schema_command, format] = add_command<std::string>(
+      *config, action, "schema", "Print the JSON schema for editors, or a reference of all keys",
+      print_schema);
+  format = "json";
+  schema_command.add_option("--format", format, "json or markdown")
       ->check(CLI::IsMember({"json", "markdown"}))
       ->capture_default_str();
-  schema_command->callback([&action, format] {
-    action = [format](const Catalogue& catalogue) {
-      fmt::print("{}",
-                 *format == "json" ? config_json_schema(catalogue) : config_markdown(catalogue));
-      return int{success};
-    };
-  });
 
   add_import_command(*config, action);
 }

@@ -1,18 +1,15 @@
 // troupe convert: writes a saved state in another format.
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "core/checkpoint/given_file.hpp"
 #include "core/checkpoint/state_source.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 namespace troupe::app {
 
@@ -63,31 +60,25 @@ Status convert(const ConvertArguments& arguments) {
 } // namespace
 
 void add_convert_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<ConvertArguments>();
-  auto* command = app.add_subcommand(
-      "convert", "Convert a checkpoint, or another program's safetensors file, to another format");
-  command->add_option("FROM", arguments->from, "A checkpoint, or a safetensors file")
+  auto [command, arguments] = add_command<ConvertArguments>(
+      app, action, "convert",
+      "Convert a checkpoint, or another program's safetensors file, to another format", convert);
+  command.add_option("FROM", arguments.from, "A checkpoint, or a safetensors file")
       ->required()
       ->type_name("MODEL");
-  command->add_option("TO", arguments->to, "The new checkpoint's folder, or file")
+  command.add_option("TO", arguments.to, "The new checkpoint's folder, or file")
       ->required()
       ->type_name("PATH");
   command
-      ->add_option("--to", arguments->form,
-                   "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
-                   "only the weights, in one file")
+      .add_option("--to", arguments.form,
+                  "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
+                  "only the weights, in one file")
       ->check(CLI::IsMember({"full", "sharded", "safetensors"}))
       ->capture_default_str();
-  command->add_option("--parts", arguments->parts, "Number of files of a sharded checkpoint")
+  command.add_option("--parts", arguments.parts, "Number of files of a sharded checkpoint")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command->add_flag("--force", arguments->force, "Replace an existing file or checkpoint");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue&) {
-      const auto done = convert(*arguments);
-      return done ? success : report_error(done.error());
-    };
-  });
+  command.add_flag("--force", arguments.force, "Replace an existing file or checkpoint");
 }
 
 } // namespace troupe::app

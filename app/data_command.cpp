@@ -1,18 +1,15 @@
 // `troupe data check`: reads all samples before anything is trained on them.
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "core/config/config.hpp"
 #include "core/escape.hpp"
 #include "data/check.hpp"
 #include "data/normalization.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <memory>
 
 namespace troupe::app {
 
@@ -20,7 +17,7 @@ namespace {
 
 using data::SplitCheck;
 using metrics::format_count;
-using Json = nlohmann::ordered_json;
+using Json = metrics::OrderedJson;
 
 struct DataCheckArguments {
   ConfigArguments config;
@@ -118,8 +115,7 @@ void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_
     root["splits"].push_back(to_json(check));
   if (normalization)
     root["normalization"] = to_json(*normalization, config.model.in_channels);
-  // Replaces invalid UTF-8, which file names may contain.
-  fmt::print("{}\n", root.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
 int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) {
@@ -146,14 +142,11 @@ int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) 
 void add_data_command(CLI::App& app, Action& action) {
   auto* data = app.add_subcommand("data", "Check data sets");
   data->require_subcommand(1);
-  auto arguments = std::make_shared<DataCheckArguments>();
-  auto* check =
-      data->add_subcommand("check", "Read every file of both splits, and report unreadable ones");
-  add_config_arguments(*check, arguments->config);
-  check->add_flag("--json", arguments->json, "Print JSON");
-  check->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) { return check_data(*arguments, catalogue); };
-  });
+  auto [check, arguments] = add_command<DataCheckArguments>(
+      *data, action, "check", "Read every file of both splits, and report unreadable ones",
+      check_data);
+  add_config_arguments(check, arguments.config);
+  check.add_flag("--json", arguments.json, "Print JSON");
 }
 
 } // namespace troupe::app

@@ -1,13 +1,11 @@
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/doctor.hpp"
 #include "training/platforms/platforms.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <memory>
 
 namespace troupe::app {
 
@@ -72,27 +70,13 @@ void print_findings(const Findings& findings) {
   }
 }
 
-Findings platform_findings() {
-  Findings all;
-  const auto platforms = training::platforms();
-  for (auto platform = platforms.rbegin(); platform != platforms.rend(); ++platform)
-    for (auto& trait : platform->traits())
-      all.push_back({trait.section, trait.name, trait.value,
-                     trait.found ? Finding::State::good : Finding::State::absent});
-  return all;
-}
-
 void add_doctor_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<DoctorArguments>();
-  auto* doctor =
-      app.add_subcommand("doctor", "Check this machine: devices, libraries, ports, clocks");
-  add_config_arguments(*doctor, arguments->config);
-  doctor->get_option("config")->required(false)->description(
+  auto [doctor, arguments] = add_command<DoctorArguments>(
+      app, action, "doctor", "Check this machine: devices, libraries, ports, clocks", examine);
+  add_config_arguments(doctor, arguments.config);
+  doctor.get_option("config")->required(false)->description(
       "Check the ports of this config file; default: the default ports");
-  doctor->add_flag("--json", arguments->json, "Print JSON");
-  doctor->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) { return examine(*arguments, catalogue); };
-  });
+  doctor.add_flag("--json", arguments.json, "Print JSON");
 }
 
 } // namespace troupe::app

@@ -1,19 +1,16 @@
 // `troupe evaluate`: measures how well a language model predicts text.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
-#include "app/report_error.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "inference/evaluate_text.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "training/hugging_face/config_file.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 
 namespace troupe::app {
@@ -21,20 +18,15 @@ namespace troupe::app {
 namespace {
 
 struct EvaluateArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   std::string data;
   bool json = false;
 };
 
-/// Quotes a path as a YAML string; replaces invalid UTF-8 by U+FFFD.
-std::string yaml_string(const std::string& path) {
-  return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 /// Requires texts: a Hugging Face folder has none.
 Status expect_texts(const EvaluateArguments& arguments) {
   const auto& model = arguments.model;
-  const bool has_texts = !arguments.data.empty() || !model.config.empty() ||
+  const bool has_texts = !arguments.data.empty() || model.config ||
                          std::ranges::any_of(model.overrides, [](const auto& set) {
                            return set.starts_with("data.");
                          });
@@ -42,15 +34,15 @@ Status expect_texts(const EvaluateArguments& arguments) {
     return {};
   return fail(Errc::invalid_input,
               "{} is a Hugging Face folder, which contains no texts; add --data TEXT",
-              escaped(model.path));
+              escaped(model.path.string()));
 }
 
 Result<inference::TextScore> evaluate(const EvaluateArguments& arguments,
                                       const Catalogue& catalogue) {
   TROUPE_TRY(expect_texts(arguments));
-  auto options = arguments.model.options();
-  if (!arguments.data.empty())
-    options.overrides.push_back("data.test_root=" + yaml_string(arguments.data));
+  auto options = arguments.model;
+  if (!arguments.data.empty()) // a string of JSON is one of YAML
+    options.overrides.push_back("data.validation=" + metrics::dumped(arguments.data));
   TROUPE_TRY(const auto model, inference::open_saved_model(options, catalogue));
   return inference::evaluate_text(model, say_line);
 }
@@ -66,38 +58,35 @@ void print_text(const inference::TextScore& score) {
 
 /// Numbers that are not finite become null.
 void print_json(const inference::TextScore& score) {
-  const nlohmann::ordered_json json = {{"loss", score.loss()},
-                                       {"perplexity", score.perplexity()},
-                                       {"bits_per_byte", score.bits_per_byte()},
-                                       {"tokens", score.tokens},
-                                       {"windows", score.windows},
-                                       {"bytes", score.bytes},
-                                       {"tokens_per_second", score.tokens_per_second()}};
-  fmt::print("{}\n", json.dump(2));
+  const metrics::OrderedJson json = {{"loss", score.loss()},
+                                     {"perplexity", score.perplexity()},
+                                     {"bits_per_byte", score.bits_per_byte()},
+                                     {"tokens", score.tokens},
+                                     {"windows", score.windows},
+                                     {"bytes", score.bytes},
+                                     {"tokens_per_second", score.tokens_per_second()}};
+  fmt::print("{}\n", metrics::dumped(json, 2));
+}
+
+Status print_score(const EvaluateArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(const auto score, evaluate(arguments, catalogue));
+  arguments.json ? print_json(score) : print_text(score);
+  return {};
 }
 
 } // namespace
 
 void add_evaluate_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<EvaluateArguments>();
-  auto* command = app.add_subcommand(
-      "evaluate", "Measure the loss, perplexity and bits per byte of a language model on texts");
-  add_model_arguments(*command, arguments->model);
+  auto [command, arguments] = add_command<EvaluateArguments>(
+      app, action, "evaluate",
+      "Measure the loss, perplexity and bits per byte of a language model on texts", print_score);
+  add_model_arguments(command, arguments.model);
   command
-      ->add_option("--data", arguments->data,
-                   "A text, a folder of texts or a token file; default: the run's evaluation "
-                   "texts. Required for a Hugging Face folder")
+      .add_option("--data", arguments.data,
+                  "A text, a folder of texts or a token file; default: the run's evaluation "
+                  "texts. Required for a Hugging Face folder")
       ->type_name("TEXT");
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) -> int {
-      const auto score = evaluate(*arguments, catalogue);
-      if (!score)
-        return report_error(score.error());
-      arguments->json ? print_json(*score) : print_text(*score);
-      return success;
-    };
-  });
+  command.add_flag("--json", arguments.json, "Print JSON");
 }
 
 } // namespace troupe::app

@@ -1,7 +1,6 @@
 // `troupe export`: writes a trained model as a file for other programs.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
-#include "app/report_error.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/graph/precision.hpp"
@@ -9,89 +8,74 @@
 #include "metrics/number_format.hpp"
 #include "nn/onnx/model.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-
-#include <memory>
 
 namespace troupe::app {
 
 namespace {
 
 struct ExportArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   std::string format, output, precision = "fp32";
-  int opset = nn::onnx::oldest_opset;
-  bool fold_batch_norm = false, softmax = false, normalization = false;
+  inference::OnnxExport onnx = {.opset = nn::onnx::oldest_opset, .version = TROUPE_VERSION};
 };
 
 Result<std::vector<inference::ExportedFile>> run(const ExportArguments& arguments,
                                                  const Catalogue& catalogue) {
-  const auto dtype = float_type_of(arguments.precision);
-  const bool onnx = arguments.format == "onnx";
-  const bool hugging_face = arguments.format == "huggingface";
-  if (onnx && dtype == DType::bf16)
+  const auto dtype = choice_named<DType>(arguments.precision).value_or(DType::f32);
+  auto onnx = arguments.onnx;
+  const bool is_onnx = arguments.format == "onnx";
+  if (is_onnx && dtype == DType::bf16)
     return fail(Errc::invalid_input, "--precision bf16: ONNX has no bf16 convolutions before opset "
                                      "22, and its runtimes have none on CPUs; allowed: fp32, fp16");
-  if (!onnx && (arguments.fold_batch_norm || arguments.softmax || arguments.normalization))
+  if (!is_onnx && (onnx.fold_batch_norm || onnx.probabilities || onnx.normalization))
     return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization "
                                      "need --format onnx: other formats contain only weights");
-  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
-  if (hugging_face)
+  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model, catalogue));
+  if (arguments.format == "huggingface")
     return inference::export_hugging_face(model, {.output = arguments.output, .dtype = dtype});
-  if (!onnx)
+  if (!is_onnx)
     return inference::export_safetensors(model, {.output = arguments.output, .dtype = dtype});
-  return inference::export_onnx(model, {.output = arguments.output,
-                                        .dtype = dtype,
-                                        .opset = arguments.opset,
-                                        .fold_batch_norm = arguments.fold_batch_norm,
-                                        .probabilities = arguments.softmax,
-                                        .normalization = arguments.normalization,
-                                        .version = TROUPE_VERSION});
+  onnx.output = arguments.output;
+  onnx.dtype = dtype;
+  return inference::export_onnx(model, onnx);
 }
 
-int export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
-  const auto files = run(arguments, catalogue);
-  if (!files)
-    return report_error(files.error());
-  for (const auto& [path, bytes] : *files)
+Status export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(const auto files, run(arguments, catalogue));
+  for (const auto& [path, bytes] : files)
     say_line(fmt::format("{}: {}", escaped(path.string()),
                          metrics::format_bytes(static_cast<double>(bytes))));
-  return success;
+  return {};
 }
 
 } // namespace
 
 void add_export_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<ExportArguments>();
-  auto* command =
-      app.add_subcommand("export", "Write a trained model as a file for other programs");
-  add_model_arguments(*command, arguments->model);
-  command->add_option("--format", arguments->format, "onnx, safetensors or huggingface")
+  auto [command, arguments] = add_command<ExportArguments>(
+      app, action, "export", "Write a trained model as a file for other programs", export_model);
+  add_model_arguments(command, arguments.model);
+  command.add_option("--format", arguments.format, "onnx, safetensors or huggingface")
       ->required()
       ->check(CLI::IsMember({"onnx", "safetensors", "huggingface"}));
   command
-      ->add_option("-o,--output", arguments->output,
-                   "The file to write; for huggingface a new folder")
+      .add_option("-o,--output", arguments.output,
+                  "The file to write; for huggingface a new folder")
       ->required()
       ->type_name("FILE");
-  command->add_option("--precision", arguments->precision, "fp32, fp16, or (not ONNX) bf16")
+  command.add_option("--precision", arguments.precision, "fp32, fp16, or (not ONNX) bf16")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  command->add_option("--opset", arguments->opset, "ONNX: opset version")
+  command.add_option("--opset", arguments.onnx.opset, "ONNX: opset version")
       ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
       ->capture_default_str();
-  command->add_flag("--fold-batch-norm", arguments->fold_batch_norm,
-                    "ONNX: fold batch norms into the convolutions before them");
-  command->add_flag("--softmax", arguments->softmax, "ONNX: also add the output \"probabilities\"");
-  command->add_flag(
-      "--include-normalization", arguments->normalization,
+  command.add_flag("--fold-batch-norm", arguments.onnx.fold_batch_norm,
+                   "ONNX: fold batch norms into the convolutions before them");
+  command.add_flag("--softmax", arguments.onnx.probabilities,
+                   "ONNX: also add the output \"probabilities\"");
+  command.add_flag(
+      "--include-normalization", arguments.onnx.normalization,
       "ONNX: include the normalization, so that inputs are pixels / 255 or raw features");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) {
-      return export_model(*arguments, catalogue);
-    };
-  });
 }
 
 } // namespace troupe::app

@@ -1,19 +1,16 @@
 // `troupe generate`: continues a text with a language model.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
-#include "app/report_error.hpp"
 #include "core/fail.hpp"
-#include "inference/generate.hpp"
+#include "inference/continuation.hpp"
+#include "metrics/json_values.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <memory>
 #include <string>
 
 namespace troupe::app {
@@ -24,7 +21,7 @@ namespace {
 constexpr std::size_t most_prompt_bytes = std::size_t{64} << 20;
 
 struct GenerateArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   training::GenerateOptions options;
   bool json = false, quiet = false;
 };
@@ -58,10 +55,9 @@ void say_speed(const inference::Generated& result) {
       result.ending == inference::Ending::context ? "; the model's context is full" : ""));
 }
 
-/// Replaces invalid UTF-8 by U+FFFD.
 void print_json(const GenerateArguments& arguments, const std::string& text,
                 const inference::Generated& result) {
-  const nlohmann::ordered_json json = {
+  const metrics::OrderedJson json = {
       {"prompt", arguments.options.prompt},
       {"text", text},
       {"ending", inference::to_string(result.ending)},
@@ -69,12 +65,12 @@ void print_json(const GenerateArguments& arguments, const std::string& text,
       {"tokens", result.tokens},
       {"prompt_tokens_per_second", result.prompt_tokens_per_second()},
       {"tokens_per_second", result.tokens_per_second()}};
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print("{}\n", metrics::dumped(json, 2));
 }
 
 Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
   TROUPE_TRY(read_prompt(arguments.options.prompt));
-  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model.options(), catalogue));
+  TROUPE_TRY(const auto model, inference::open_saved_model(arguments.model, catalogue));
   std::string text;
   const auto take = [&](std::string_view piece) -> Status {
     text += piece;
@@ -145,25 +141,19 @@ void add_sampling_options(CLI::App& command, training::SamplingOptions& sampling
 } // namespace
 
 void add_generate_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<GenerateArguments>();
-  auto* command = app.add_subcommand("generate", "Continue a text with a language model");
-  add_model_arguments(*command, arguments->model);
+  auto [command, arguments] = add_command<GenerateArguments>(
+      app, action, "generate", "Continue a text with a language model", generate);
+  add_model_arguments(command, arguments.model);
   command
-      ->add_option("prompt", arguments->options.prompt,
-                   "Start of the text; -: standard input; default: a new document")
+      .add_option("prompt", arguments.options.prompt,
+                  "Start of the text; -: standard input; default: a new document")
       ->type_name("PROMPT");
-  command->add_option("--tokens", arguments->options.tokens, "Maximum number of generated tokens")
+  command.add_option("--tokens", arguments.options.tokens, "Maximum number of generated tokens")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  add_sampling_options(*command, arguments->options.sampling);
-  command->add_flag("--json", arguments->json, "Print one JSON document at the end");
-  command->add_flag("--quiet", arguments->quiet, "Print only the text");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) -> int {
-      const auto done = generate(*arguments, catalogue);
-      return done ? success : report_error(done.error());
-    };
-  });
+  add_sampling_options(command, arguments.options.sampling);
+  command.add_flag("--json", arguments.json, "Print one JSON document at the end");
+  command.add_flag("--quiet", arguments.quiet, "Print only the text");
 }
 
 } // namespace troupe::app

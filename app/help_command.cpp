@@ -1,13 +1,12 @@
 // `troupe help` and `troupe version`.
+#include "app/add_command.hpp"
 #include "app/command_tree.hpp"
-#include "app/commands.hpp"
 #include "app/doctor.hpp"
-#include "app/report_error.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <memory>
+#include <string>
+#include <vector>
 
 namespace troupe::app {
 
@@ -15,10 +14,8 @@ namespace {
 
 int help(const CLI::App& app, const std::vector<std::string>& words) {
   const auto command = find_command(app, words);
-  if (!command) {
-    report_error(command.error().message);
-    return wrong_input;
-  }
+  if (!command)
+    return report_wrong_input(command.error().message);
   // The command's help() would print the help of `help`, the command that is running.
   fmt::print("{}", (*command)->get_formatter()->make_help(*command, full_name(**command),
                                                           CLI::AppFormatMode::Normal));
@@ -60,14 +57,13 @@ bool is_verbose(const CLI::App& command) {
 }
 
 void add_help_commands(CLI::App& app, Action& action) {
-  const auto words = std::make_shared<std::vector<std::string>>();
-  auto* of_command = app.add_subcommand("help", "Print what a command does, and its options");
+  using Words = std::vector<std::string>;
+  auto [of_command, words] =
+      add_command<Words>(app, action, "help", "Print what a command does, and its options",
+                         [&app](const Words& given) { return help(app, given); });
   of_command
-      ->add_option("command", *words, "The command, such as config check; default: all commands")
+      .add_option("command", words, "The command, such as config check; default: all commands")
       ->type_name("COMMAND");
-  of_command->callback([&app, &action, words] {
-    action = [&app, words](const Catalogue&) { return help(app, *words); };
-  });
 
   auto* version = app.add_subcommand("version", "Print the version");
   add_verbose_flag(*version, "Also print the build type, devices and libraries");

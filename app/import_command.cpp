@@ -1,17 +1,14 @@
-#include "app/import_command.hpp"
-
-#include "app/report_error.hpp"
+// `troupe config import`: converts configs of accelerate, DeepSpeed and Hugging Face.
+#include "app/add_command.hpp"
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "importers/import.hpp"
 #include "nn/config_check.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 namespace troupe::app {
 
@@ -41,15 +38,6 @@ struct ImportArguments {
 
 std::size_t count(const Imported& imported, Fate fate) {
   return static_cast<std::size_t>(std::ranges::count(imported.lines, fate, &ImportLine::fate));
-}
-
-/// Prints the result for every key of the files on stderr, then hints about settings that the files
-/// lack.
-void say_what_became(const Imported& imported) {
-  for (const auto& line : imported.lines)
-    say_line(line.to_string());
-  for (const auto& hint : imported.hints)
-    say_line("hint: " + escaped(hint));
 }
 
 /// Prints at most 100 problems: a damaged file may have thousands.
@@ -82,12 +70,10 @@ int write(const ImportArguments& arguments, const std::string& yaml) {
     return success;
   }
   std::error_code error;
-  if (!arguments.force && std::filesystem::exists(arguments.output, error)) {
-    report_error(fmt::format("{} already exists; --force replaces it", arguments.output));
-    return wrong_input;
-  }
-  const auto written = write_file_atomically(arguments.output, yaml);
-  return written ? int{success} : report_error(written.error());
+  if (!arguments.force && std::filesystem::exists(arguments.output, error))
+    return report_wrong_input(
+        fmt::format("{} already exists; --force replaces it", arguments.output));
+  return exit_code_of(write_file_atomically(arguments.output, yaml));
 }
 
 int run_import(const Program& program, const ImportArguments& arguments,
@@ -96,18 +82,17 @@ int run_import(const Program& program, const ImportArguments& arguments,
     fmt::print("{}", foreign_rows_markdown(program.rows()));
     return success;
   }
-  if (arguments.path.empty()) {
-    report_error("FILE is missing: name the file to import");
-    return wrong_input;
-  }
+  if (arguments.path.empty())
+    return report_wrong_input("FILE is missing: name the file to import");
   const auto imported = program.import(arguments.path, arguments.options, catalogue);
+  for (const auto& line : imported.lines) // the result for every key
+    say_line(line.to_string());
   if (!imported.problems.empty()) {
-    for (const auto& line : imported.lines)
-      say_line(line.to_string());
     say_problems(imported, arguments.options.allow_unsupported);
     return wrong_input;
   }
-  say_what_became(imported);
+  for (const auto& hint : imported.hints) // about settings that the files lack
+    say_line("hint: " + escaped(hint));
   say_sum(imported);
   return write(arguments, imported.yaml);
 }
@@ -134,11 +119,8 @@ void add_options(CLI::App& command, ImportArguments& arguments) {
       ->check(CLI::Range(1, 1 << 30));
   command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,
                    "Leave out unknown keys, and unsupported keys that change training results");
-  command
-      .add_option("--set", arguments.options.overrides,
-                  "Set a key of the config: --set data.dataset=cifar10")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_override_option(command, arguments.options.overrides,
+                      "Set a key of the config: --set data.dataset=cifar10");
 }
 
 } // namespace
@@ -149,14 +131,12 @@ void add_import_command(CLI::App& config, Action& action) {
                                       "and report how each key was translated");
   import->require_subcommand(1);
   for (const auto& program : programs) {
-    auto arguments = std::make_shared<ImportArguments>();
-    auto* command = import->add_subcommand(program.name, program.help);
-    add_options(*command, *arguments);
-    command->callback([&action, &program, arguments] {
-      action = [&program, arguments](const Catalogue& catalogue) {
-        return run_import(program, *arguments, catalogue);
-      };
-    });
+    auto [command, arguments] = add_command<ImportArguments>(
+        *import, action, program.name, program.help,
+        [&program](const ImportArguments& given, const Catalogue& catalogue) {
+          return run_import(program, given, catalogue);
+        });
+    add_options(command, arguments);
   }
 }
 

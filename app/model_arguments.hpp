@@ -4,22 +4,13 @@
 
 #include "inference/saved_model.hpp"
 
-#include <string>
-#include <vector>
-
 namespace CLI {
 class App;
 }
 
 namespace troupe::app {
 
-struct ModelArguments {
-  std::string path, config, class_names;
-  std::vector<std::string> overrides;
-
-  inference::SavedModelOptions options() const;
-};
-
-void add_model_arguments(CLI::App& command, ModelArguments& arguments);
+/// Warnings are printed on stderr.
+void add_model_arguments(CLI::App& command, inference::SavedModelOptions& model);
 
 } // namespace troupe::app

@@ -1,22 +1,19 @@
 // `troupe plan`: predicts what each strategy needs of every worker, and recommends one.
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/prediction/strategy_choice.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
-
-#include <memory>
 
 namespace troupe::app {
 
 namespace {
 
 using training::Prediction;
+using Json = metrics::OrderedJson;
 
 struct PlanArguments {
   ConfigArguments config;
@@ -75,7 +72,7 @@ std::vector<MemoryKind> device_kinds() {
 
 void print_text(const Config& config, const Plan& plan) {
   fmt::print("{} on {}, {}, {} worker{} of {} each\n\n{:<13}", config.model.name,
-             config.data.dataset, config.precision.mode, plan.needs.world_size,
+             config.data.dataset, to_string(config.precision.mode), plan.needs.world_size,
              plan.needs.world_size == 1 ? "" : "s", readable(plan.needs.capacity), "");
   for (const auto kind : device_kinds())
     fmt::print("{:>14}", to_string(kind));
@@ -96,9 +93,9 @@ void print_text(const Config& config, const Plan& plan) {
 }
 
 void print_json(const Plan& plan) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  auto rows = Json::array();
   for (const auto& prediction : plan.predictions) {
-    nlohmann::ordered_json bytes;
+    Json bytes;
     for (std::size_t kind = 0; kind < memory_kinds; ++kind)
       bytes[std::string{to_string(static_cast<MemoryKind>(kind))}] = prediction.bytes[kind];
     rows.push_back({{"strategy", prediction.name()},
@@ -108,20 +105,17 @@ void print_json(const Plan& plan) {
                     {"sent_bytes_per_step", prediction.sent},
                     {"fits", prediction.fits}});
   }
-  nlohmann::ordered_json refused = nlohmann::ordered_json::array();
+  auto refused = Json::array();
   for (const auto& [strategy, reason] : plan.refused)
     refused.push_back({{"strategy", strategy}, {"reason", reason}});
   const auto& [strategy, reason] = plan.recommendation;
-  const nlohmann::ordered_json root = {
+  const Json root = {
       {"workers", plan.needs.world_size},
       {"capacity_bytes", plan.needs.capacity},
       {"strategies", rows},
       {"refused", refused},
-      {"recommendation",
-       {{"strategy",
-         strategy.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(strategy)},
-        {"reason", reason}}}};
-  fmt::print("{}\n", root.dump(2));
+      {"recommendation", {{"strategy", metrics::text_or_null(strategy)}, {"reason", reason}}}};
+  fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
 int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
@@ -142,14 +136,10 @@ int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
 } // namespace
 
 void add_plan_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<PlanArguments>();
-  auto* command =
-      app.add_subcommand("plan", "Predict each strategy's memory and traffic, and recommend one");
-  add_config_arguments(*command, arguments->config);
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) { return plan(*arguments, catalogue); };
-  });
+  auto [command, arguments] = add_command<PlanArguments>(
+      app, action, "plan", "Predict each strategy's memory and traffic, and recommend one", plan);
+  add_config_arguments(command, arguments.config);
+  command.add_flag("--json", arguments.json, "Print JSON");
 }
 
 } // namespace troupe::app

@@ -1,9 +1,8 @@
 // `troupe predict`: predictions of a trained model for files, folders, rows of tables or a split of
 // its data set.
-#include "app/commands.hpp"
+#include "app/add_command.hpp"
 #include "app/model_arguments.hpp"
 #include "app/prediction_text.hpp"
-#include "app/report_error.hpp"
 #include "core/atomic_file.hpp"
 #include "core/config/data_sets.hpp"
 #include "core/escape.hpp"
@@ -12,13 +11,12 @@
 #include "inference/inputs.hpp"
 #include "nn/models/input.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <optional>
 
 namespace troupe::app {
 
@@ -28,7 +26,7 @@ namespace {
 constexpr std::int64_t default_batch = 32;
 
 struct PredictArguments {
-  ModelArguments model;
+  inference::SavedModelOptions model;
   std::vector<std::string> inputs;
   std::string split, format = "text", output, device, precision;
   std::int64_t top = 5, batch = 0, threads = 0;
@@ -36,7 +34,7 @@ struct PredictArguments {
 };
 
 inference::SavedModelOptions saved_model_options(const PredictArguments& arguments) {
-  auto options = arguments.model.options();
+  auto options = arguments.model;
   const auto set = [&](const char* key, const std::string& value) {
     options.overrides.push_back(fmt::format("{}={}", key, value));
   };
@@ -52,39 +50,17 @@ inference::SavedModelOptions saved_model_options(const PredictArguments& argumen
 }
 
 OutputKind kind_of(const Config& config) {
-  if (config.model.loss != "mean_squared_error")
+  if (config.model.loss != LossKind::mean_squared_error)
     return OutputKind::probabilities;
   return nn::input_spec(config).target_kind == nn::TargetKind::values ? OutputKind::values
                                                                       : OutputKind::scores;
 }
 
-/// Writes to a file that is replaced atomically, or to stdout.
-class Output {
-public:
-  static Result<Output> open(const std::string& path) {
-    Output output;
-    if (!path.empty()) {
-      TROUPE_TRY(auto file, AtomicFile::create(path));
-      output.file_ = std::make_shared<AtomicFile>(std::move(file));
-    }
-    return output;
-  }
-
-  WriteText writer() const {
-    if (file_)
-      return [file = file_](std::string_view text) { return file->write(text); };
-    return [](std::string_view text) -> Status {
-      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-        return fail(Errc::io, "standard output: {}", std::strerror(errno));
-      return {};
-    };
-  }
-
-  Status commit() const { return file_ ? file_->commit() : Status{}; }
-
-private:
-  std::shared_ptr<AtomicFile> file_;
-};
+Status print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    return fail(Errc::io, "standard output: {}", std::strerror(errno));
+  return {};
+}
 
 PredictionForm form_of(const PredictArguments& arguments, const inference::SavedModel& model,
                        const data::Adapter& adapter) {
@@ -127,9 +103,14 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
     batch = std::min(batch, default_batch);
   batch = std::clamp<std::int64_t>(inputs.adapter->dataset().size(), 1, batch);
   TROUPE_TRY(const auto predictor, inference::Predictor::create(model, *inputs.adapter, say_line));
-  TROUPE_TRY(const auto output, Output::open(arguments.output));
-  const auto writer =
-      make_prediction_writer(form_of(arguments, model, *inputs.adapter), output.writer());
+  std::optional<AtomicFile> file; // empty: standard output
+  if (!arguments.output.empty()) {
+    TROUPE_TRY(auto created, AtomicFile::create(arguments.output));
+    file.emplace(std::move(created));
+  }
+  const auto writer = make_prediction_writer(
+      form_of(arguments, model, *inputs.adapter),
+      [&file](std::string_view text) { return file ? file->write(text) : print(text); });
   const bool each = arguments.split.empty() || arguments.each;
   TROUPE_TRY(writer->begin());
   TROUPE_TRY(const auto score,
@@ -144,15 +125,15 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
   if (const auto damaged = inputs.adapter->damaged())
     std::ranges::for_each(damaged->take_lines(), say_line);
   TROUPE_TRY(writer->end(arguments.split, score));
-  TROUPE_TRY(output.commit());
+  if (file)
+    TROUPE_TRY(file->commit());
   return score;
 }
 
 int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
-  if (arguments.inputs.empty() == arguments.split.empty()) {
-    report_error("give either INPUTs (files or folders) or a split of the data set (--split test)");
-    return wrong_input;
-  }
+  if (arguments.inputs.empty() == arguments.split.empty())
+    return report_wrong_input(
+        "give either INPUTs (files or folders) or a split of the data set (--split test)");
   const auto score = run(arguments, catalogue);
   if (!score)
     return report_error(score.error());
@@ -165,40 +146,35 @@ int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
 } // namespace
 
 void add_predict_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<PredictArguments>();
-  auto* command = app.add_subcommand(
-      "predict", "Run a trained model on files, folders, tables, or a split of its data set");
-  add_model_arguments(*command, arguments->model);
+  auto [command, arguments] = add_command<PredictArguments>(
+      app, action, "predict",
+      "Run a trained model on files, folders, tables, or a split of its data set", predict);
+  add_model_arguments(command, arguments.model);
   command
-      ->add_option("input", arguments->inputs,
-                   "Images and folders of images; for a model of table rows, CSV files")
+      .add_option("input", arguments.inputs,
+                  "Images and folders of images; for a model of table rows, CSV files")
       ->type_name("INPUT");
   command
-      ->add_option("--split", arguments->split,
-                   "Predict this split of the model's data set, and print accuracy and loss")
+      .add_option("--split", arguments.split,
+                  "Predict this split of the model's data set, and print accuracy and loss")
       ->check(CLI::IsMember({"train", "test"}));
-  command->add_flag("--each", arguments->each, "With --split: also print every prediction");
-  command->add_option("--top", arguments->top, "Classes to print per input")
+  command.add_flag("--each", arguments.each, "With --split: also print every prediction");
+  command.add_option("--top", arguments.top, "Classes to print per input")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--format", arguments->format, "text, json or csv")
+  command.add_option("--format", arguments.format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
-  command->add_flag("--logits", arguments->logits,
-                    "Print the model's raw outputs instead of probabilities; in JSON all of them");
-  command->add_option("-o,--output", arguments->output, "Write to this file instead of stdout")
+  command.add_flag("--logits", arguments.logits,
+                   "Print the model's raw outputs instead of probabilities; in JSON all of them");
+  command.add_option("-o,--output", arguments.output, "Write to this file instead of stdout")
       ->type_name("FILE");
-  command->add_option("--device", arguments->device, "cpu, cuda or auto (devices.kind)");
-  command->add_option(
-      "--precision", arguments->precision,
-      "Precision of the prediction; default: that of the training (precision.mode)");
-  command->add_option("--batch", arguments->batch, "Inputs per batch")
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--threads", arguments->threads, "CPU threads; default: all cores")
+  command.add_option("--device", arguments.device, "cpu, cuda or auto (devices.kind)");
+  command.add_option("--precision", arguments.precision,
+                     "Precision of the prediction; default: that of the training (precision.mode)");
+  command.add_option("--batch", arguments.batch, "Inputs per batch")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--threads", arguments.threads, "CPU threads; default: all cores")
       ->check(CLI::Range(1, 1 << 16));
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) { return predict(*arguments, catalogue); };
-  });
 }
 
 } // namespace troupe::app

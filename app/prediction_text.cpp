@@ -1,11 +1,11 @@
 #include "app/prediction_text.hpp"
 
 #include "core/escape.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -15,7 +15,9 @@ namespace {
 
 using inference::SamplePrediction;
 using inference::Score;
-using Json = nlohmann::ordered_json;
+using Json = metrics::OrderedJson;
+using metrics::dumped;
+using metrics::number_or_null;
 
 /// The denominator of the largest output's probability, which is 1 / sum. exp(x - largest) cannot
 /// overflow.
@@ -64,22 +66,13 @@ private:
   }
 };
 
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace); // names may be invalid UTF-8
-}
-
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
 class JsonWriter final : public PredictionWriter {
 public:
   using PredictionWriter::PredictionWriter;
 
   Status begin() override {
-    return write(fmt::format("{{\n  \"model\": {},\n  \"weights\": {}{}", to_text(form().model),
-                             to_text(form().weights),
-                             form().each ? ",\n  \"predictions\": [" : ""));
+    return write(fmt::format("{{\n  \"model\": {},\n  \"weights\": {}{}", dumped(form().model),
+                             dumped(form().weights), form().each ? ",\n  \"predictions\": [" : ""));
   }
 
   Status add(const std::string& input, const SamplePrediction& prediction) override {
@@ -92,37 +85,39 @@ public:
       add_classes(entry, prediction);
     const auto* const separator = first_ ? "\n" : ",\n";
     first_ = false;
-    return write(fmt::format("{}    {}", separator, to_text(entry)));
+    return write(fmt::format("{}    {}", separator, dumped(entry)));
   }
 
   Status end(const std::string& split, const Score& score) override {
     auto text = std::string{form().each ? "\n  ]" : ""};
     if (!split.empty())
-      text += fmt::format(",\n  \"split\": {}", to_text({{"name", split},
-                                                         {"samples", score.samples},
-                                                         {"unreadable", score.unreadable},
-                                                         {"accuracy", number(score.accuracy())},
-                                                         {"top5_accuracy", number(score.top5())},
-                                                         {"loss", number(score.loss())}}));
+      text +=
+          fmt::format(",\n  \"split\": {}", dumped({{"name", split},
+                                                    {"samples", score.samples},
+                                                    {"unreadable", score.unreadable},
+                                                    {"accuracy", number_or_null(score.accuracy())},
+                                                    {"top5_accuracy", number_or_null(score.top5())},
+                                                    {"loss", number_or_null(score.loss())}}));
     return write(text + "\n}\n");
   }
 
 private:
   void add_values(Json& entry, const SamplePrediction& prediction) const {
     for (const auto& [output, value] : shown(prediction))
-      entry["values"][name(output)] = number(value);
+      entry["values"][name(output)] = number_or_null(value);
   }
 
   void add_classes(Json& entry, const SamplePrediction& prediction) const {
     const char* const what = shows_probabilities() ? "probability" : "score";
     Json classes = Json::array();
     for (const auto& [output, value] : shown(prediction))
-      classes.push_back({{"label", output}, {"class", name(output)}, {what, number(value)}});
+      classes.push_back(
+          {{"label", output}, {"class", name(output)}, {what, number_or_null(value)}});
     entry["classes"] = std::move(classes);
     if (form().logits) {
       Json all = Json::array();
       for (const float output : prediction.outputs)
-        all.push_back(number(double{output}));
+        all.push_back(number_or_null(double{output}));
       entry["logits"] = std::move(all);
     }
   }

@@ -5,22 +5,47 @@
 #include "app/completion.hpp"
 #include "app/extensions.hpp"
 #include "app/report_error.hpp"
-#include "app/runs_command.hpp"
-#include "app/standard_output.hpp"
 #include "core/escape.hpp"
 #include "training/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
 
 namespace troupe::app {
 
 namespace {
+
+/// Replaces each closed standard stream with one on which every operation fails. Otherwise the next
+/// file that is opened would get its number, and the output printed to it.
+void hold_standard_streams() {
+  for (const int stream : {0, 1, 2})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) // open() takes the lowest free number
+      ::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+}
+
+/// Whether all output could be written; if not, reports that on stderr.
+bool printed_all() {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
+    return true;
+  const int number = errno; // 0 if only an earlier write failed
+  report_error(fmt::format("standard output: {}",
+                           number ? std::strerror(number) : "not all of it could be written"));
+  return false;
+}
 
 /// "unknown command "confg"; did you mean "config"?" Empty if every word is known.
 std::string unknown_word(const CLI::App& app) {
@@ -78,8 +103,10 @@ void add_commands(CLI::App& app, Action& action) {
 }
 
 int obey(CLI::App& app, Action& action, const Catalogue& catalogue, int argc, char** argv) {
-  if (const auto words = words_to_complete(argc, argv))
-    return print_completions(app, *words, catalogue);
+  if (const auto words = words_to_complete(argc, argv)) {
+    print_completions(app, *words, catalogue);
+    return success;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { // CLI11 only throws this type

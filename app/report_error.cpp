@@ -1,5 +1,6 @@
 #include "app/report_error.hpp"
 
+#include "app/commands.hpp"
 #include "core/escape.hpp"
 
 #include <fmt/format.h>
@@ -22,6 +23,11 @@ void report_error(std::string_view text) {
 int report_error(const Error& error) {
   report_error(error.to_string());
   return error.exit_code();
+}
+
+int report_wrong_input(std::string_view text) {
+  report_error(text);
+  return wrong_input;
 }
 
 void report_error(const std::exception& error) {

@@ -16,6 +16,8 @@ void report_error(std::string_view text);
 
 /// Prints an error the same way; returns its exit code.
 int report_error(const Error& error);
+/// Prints what is wrong with the input the same way; returns its exit code.
+int report_wrong_input(std::string_view text);
 
 /// Prints an exception of a library the same way, without the library's prefix for the place of the
 /// error.

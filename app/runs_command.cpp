@@ -1,21 +1,18 @@
 // `troupe runs`: lists the runs of a folder, one line each.
-#include "app/runs_command.hpp"
-
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "core/escape.hpp"
+#include "core/fail.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/report/best_epoch.hpp"
-#include "metrics/report/run_list.hpp"
+#include "metrics/report/run_state.hpp"
 #include "metrics/time_stamp.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +20,7 @@ namespace troupe::app {
 
 namespace {
 
+using Json = metrics::OrderedJson;
 using metrics::ListedRun;
 using RunCells = std::array<std::string, 6>;
 
@@ -66,13 +64,12 @@ void print_table(const std::vector<ListedRun>& runs) {
   }
 }
 
-nlohmann::ordered_json json_of_run(const ListedRun& run) {
-  nlohmann::ordered_json best = nullptr;
-  if (const auto& epoch = run.best) {
-    best = {{"epoch", epoch->epoch}, {"test_loss", *epoch->test_loss}};
-    best["test_accuracy"] = epoch->test_accuracy ? nlohmann::ordered_json(*epoch->test_accuracy)
-                                                 : nlohmann::ordered_json(nullptr);
-  }
+Json json_of_run(const ListedRun& run) {
+  Json best;
+  if (const auto& epoch = run.best)
+    best = {{"epoch", epoch->epoch},
+            {"test_loss", *epoch->test_loss},
+            {"test_accuracy", metrics::number_or_null(epoch->test_accuracy)}};
   return {{"name", run.folder.filename().string()},
           {"model", run.info.model},
           {"dataset", run.info.dataset},
@@ -82,37 +79,31 @@ nlohmann::ordered_json json_of_run(const ListedRun& run) {
 }
 
 void print_json(const std::vector<ListedRun>& runs) {
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   std::ranges::transform(runs, std::back_inserter(list), json_of_run);
-  // Folder names may contain invalid UTF-8.
-  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", metrics::dumped(list, 2));
 }
 
-int list_runs(const RunsArguments& arguments) {
-  const auto runs = metrics::list_runs(arguments.folder);
-  if (!runs)
-    return report_error(runs.error());
+Status list_runs(const RunsArguments& arguments) {
+  TROUPE_TRY(const auto runs, metrics::list_runs(arguments.folder));
   if (arguments.json)
-    print_json(*runs);
-  else if (runs->empty())
+    print_json(runs);
+  else if (runs.empty())
     fmt::print("no runs in {}\n", echoed(arguments.folder));
   else
-    print_table(*runs);
-  return success;
+    print_table(runs);
+  return {};
 }
 
 } // namespace
 
 void add_runs_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<RunsArguments>();
-  auto* command = app.add_subcommand("runs", "List the runs in a folder, newest first");
-  command->add_option("folder", arguments->folder, "Folder of runs (run.output)")
+  auto [command, arguments] = add_command<RunsArguments>(
+      app, action, "runs", "List the runs in a folder, newest first", list_runs);
+  command.add_option("folder", arguments.folder, "Folder of runs (run.output)")
       ->type_name("FOLDER")
       ->capture_default_str();
-  command->add_flag("--json", arguments->json, "Print JSON; epochs are counted from 0");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue&) { return list_runs(*arguments); };
-  });
+  command.add_flag("--json", arguments.json, "Print JSON; epochs are counted from 0");
 }
 
 } // namespace troupe::app

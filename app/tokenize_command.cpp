@@ -1,13 +1,11 @@
 // troupe tokenize: counts or prints tokens of texts, or writes them to a file.
-#include "app/commands.hpp"
-#include "app/report_error.hpp"
+#include "app/add_command.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "data/tokenizer/open.hpp"
 #include "data/tokens/token_file.hpp"
 #include "data/tokens/tokenize.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +13,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,29 +27,19 @@ using namespace std::string_literals;
 
 struct TokenizeArguments {
   std::vector<std::string> texts; ///< empty or "-": standard input, as one document
-  std::string tokenizer = "bytes", split{data::split_of_file}, text_key = "text", output;
+  std::string tokenizer = "bytes", split = "auto", text_key = "text", output;
   bool ids = false;
 };
 
-/// Prints one line of token ids for each document.
-class IdPrinter {
-public:
-  explicit IdPrinter(data::TokenId end) : end_{end} {}
-
-  Status print(std::span<const data::TokenId> ids) {
-    for (const auto id : ids) {
-      fmt::print("{}{}", begins_ ? "" : " ", id);
-      begins_ = id == end_;
-      if (begins_)
-        fmt::print("\n");
-    }
-    return {};
+/// Prints one line of token ids for each document. `begins`: at the start of a document.
+void print_ids(std::span<const data::TokenId> ids, data::TokenId end, bool& begins) {
+  for (const auto id : ids) {
+    fmt::print("{}{}", begins ? "" : " ", id);
+    begins = id == end;
+    if (begins)
+      fmt::print("\n");
   }
-
-private:
-  data::TokenId end_;
-  bool begins_ = true; ///< at the start of a document
-};
+}
 
 Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& texts) {
   std::vector<data::TextFile> all;
@@ -87,7 +74,8 @@ Status check_output(const std::string& output) {
 
 Status tokenize(const TokenizeArguments& arguments) {
   TROUPE_TRY(check_output(arguments.output));
-  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(arguments.tokenizer, arguments.split));
+  const auto split = choice_named<TokenizerSplit>(arguments.split);
+  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(arguments.tokenizer, *split));
   const bool of_input = arguments.texts.empty() || arguments.texts == std::vector{"-"s};
   TROUPE_TRY(const auto files, find_all(of_input ? std::vector<std::string>{} : arguments.texts));
   std::optional<data::TokenWriter> writer;
@@ -97,11 +85,13 @@ Status tokenize(const TokenizeArguments& arguments) {
                data::TokenWriter::create(arguments.output, *tokenizer, std::move(sources)));
     writer.emplace(std::move(created));
   }
-  IdPrinter printer{tokenizer->end_of_document()};
+  bool begins = true;
   const auto take = [&](std::span<const data::TokenId> ids) -> Status {
     if (writer)
       TROUPE_TRY(writer->append(ids));
-    return arguments.ids ? printer.print(ids) : Status{};
+    if (arguments.ids)
+      print_ids(ids, tokenizer->end_of_document(), begins);
+    return {};
   };
   const auto begin = std::chrono::steady_clock::now();
   TROUPE_TRY(const auto counts, of_input
@@ -117,34 +107,27 @@ Status tokenize(const TokenizeArguments& arguments) {
 } // namespace
 
 void add_tokenize_command(CLI::App& app, Action& action) {
-  auto arguments = std::make_shared<TokenizeArguments>();
-  auto* command = app.add_subcommand("tokenize", "Count, print or write the tokens of texts");
+  auto [command, arguments] = add_command<TokenizeArguments>(
+      app, action, "tokenize", "Count, print or write the tokens of texts", tokenize);
   command
-      ->add_option("TEXT", arguments->texts,
-                   "Files, folders, JSON lines (.jsonl); -, or none: standard input")
+      .add_option("TEXT", arguments.texts,
+                  "Files, folders, JSON lines (.jsonl); -, or none: standard input")
       ->type_name("PATH");
-  command
-      ->add_option("--tokenizer", arguments->tokenizer, "bytes, or a path, as for data.tokenizer")
+  command.add_option("--tokenizer", arguments.tokenizer, "bytes, or a path, as for data.tokenizer")
       ->capture_default_str();
   command
-      ->add_option("--split", arguments->split,
-                   "How text is split into words, if the tokenizer's files do not define it")
-      ->check(CLI::IsMember({"auto", "gpt2", "cl100k"}))
+      .add_option("--split", arguments.split,
+                  "How text is split into words, if the tokenizer's files do not define it")
+      ->check(CLI::IsMember(std::vector<std::string>{choice_words<TokenizerSplit>.begin(),
+                                                     choice_words<TokenizerSplit>.end()}))
       ->capture_default_str();
-  command->add_option("--text-key", arguments->text_key, "Key of the text in JSON lines")
+  command.add_option("--text-key", arguments.text_key, "Key of the text in JSON lines")
       ->capture_default_str();
   command
-      ->add_option("--output,-o", arguments->output,
-                   "Write a token file, NAME.tokens, for data.root")
+      .add_option("--output,-o", arguments.output, "Write a token file, NAME.tokens, for data.root")
       ->type_name("PATH");
-  command->add_flag("--ids", arguments->ids,
-                    "Print token ids instead of counts, one line per document");
-  command->callback([&action, arguments] {
-    action = [arguments](const Catalogue&) {
-      const auto done = tokenize(*arguments);
-      return done ? success : report_error(done.error());
-    };
-  });
+  command.add_flag("--ids", arguments.ids,
+                   "Print token ids instead of counts, one line per document");
 }
 
 } // namespace troupe::app

@@ -1,22 +1,19 @@
 // `troupe train` and `troupe node`: run the same node runtime, in the foreground or as a daemon.
 #include "actors/node_runtime.hpp"
 #include "actors/run_threads.hpp"
+#include "app/add_command.hpp"
 #include "app/command_line.hpp"
-#include "app/commands.hpp"
 #include "app/launcher_arguments.hpp"
-#include "app/report_error.hpp"
 #include "app/service.hpp"
 #include "app/signals.hpp"
 #include "core/threads.hpp"
 #include "core/units.hpp"
 #include "training/platforms/platforms.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <atomic>
 #include <cstring>
-#include <memory>
 
 namespace troupe::app {
 
@@ -24,12 +21,11 @@ namespace {
 
 struct TrainArguments {
   ConfigArguments config;
-  bool quiet = false, verbose = false;
+  actors::RunOptions options;
   std::string log_format = "plain";
-  std::string trace;
   std::vector<std::string> join; ///< HOST:PORT of other daemons
   std::string launcher;          ///< empty: none
-  bool daemon = false, witness = false;
+  const CLI::App* command = nullptr;
 };
 
 void say_ready() {
@@ -44,7 +40,7 @@ void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) 
     return report_error("stopped; no checkpoint was written (see checkpoint.every)");
   report_error("stopped; checkpoint: " + summary.checkpoint);
   auto words = own_command_line();
-  if (config.checkpoint.resume != "auto")
+  if (config.checkpoint.resume.kind != ResumeConfig::Kind::automatic)
     words.insert(words.end(), {"--set", "checkpoint.resume=auto"});
   report_error("to resume: " + as_shell_command(words));
 }
@@ -70,7 +66,8 @@ tl::expected<Config, int> config_or_report(const TrainArguments& arguments,
     given = process->values;
   }
   // A witness needs none of the job's devices.
-  const auto machine = arguments.witness ? Capabilities::all() : training::machine_capabilities();
+  const auto machine =
+      arguments.options.witness ? Capabilities::all() : training::machine_capabilities();
   auto config = load_or_report(arguments.config, machine, catalogue, given);
   if (!config)
     return tl::unexpected{int{wrong_input}};
@@ -81,39 +78,31 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   auto config = config_or_report(arguments, catalogue);
   if (!config)
     return config.error();
-  if (!arguments.daemon && config->cluster.min_nodes > 1) {
-    report_error(
+  if (!arguments.options.daemon && config->cluster.min_nodes > 1)
+    return report_wrong_input(
         fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on that many hosts",
                     config->cluster.min_nodes));
-    return wrong_input;
-  }
   config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
                               arguments.join.end());
-  if (arguments.witness && config->cluster.join.empty()) {
-    report_error(
+  if (arguments.options.witness && config->cluster.join.empty())
+    return report_wrong_input(
         "--witness needs the address of a node of the job: --join HOST:PORT, or cluster.join");
-    return wrong_input;
-  }
   if (const auto enough = expect_threads(actors::threads_of_run(*config)); !enough)
     return report_error(enough.error());
   StopSignals signals{config->cluster.timeouts.drain};
-  actors::RunOptions options;
-  options.quiet = arguments.quiet;
-  options.verbose = arguments.verbose;
+  auto options = arguments.options;
+  options.verbose = is_verbose(*arguments.command);
   options.log_format =
       arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
-  options.trace = arguments.trace;
   options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config, catalogue);
-  options.daemon = arguments.daemon;
-  options.witness = arguments.witness;
   options.stays = arguments.launcher.empty();
   options.on_waiting = [](const std::string& why) { report_error(why); };
   options.stop_asked = [&signals] { return signals.received() != 0; };
   options.on_started = [&](std::function<void()> drain) {
-    if (arguments.daemon)
+    if (options.daemon)
       say_ready();
-    signals.on_stop([drain = std::move(drain), daemon = arguments.daemon] {
+    signals.on_stop([drain = std::move(drain), daemon = options.daemon] {
       if (daemon)
         notify_service_manager("STOPPING=1");
       drain();
@@ -126,7 +115,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   signals.on_stop({}); // there is nothing left to drain
   if (!summary)
     return report_error(summary.error());
-  const int code = exit_code(*summary, arguments.daemon, signals.received());
+  const int code = exit_code(*summary, options.daemon, signals.received());
   if (code > signalled)
     say_how_to_go_on(*summary, *config);
   if (lost)
@@ -134,46 +123,44 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   return lost && code == success ? run_failed : code;
 }
 
-void add_command(CLI::App& app, Action& action, const char* name, const char* help, bool daemon) {
-  auto arguments = std::make_shared<TrainArguments>();
-  arguments->daemon = daemon;
-  auto* command = app.add_subcommand(name, help);
-  add_config_arguments(*command, arguments->config);
-  add_verbose_flag(*command, "Also log phases, checkpoints, and the resources of each worker");
-  command->add_flag("--quiet", arguments->quiet, "Show warnings, errors and the summary only")
+void add_training_command(CLI::App& app, Action& action, const char* name, const char* help,
+                          bool daemon) {
+  auto [command, arguments] = add_command<TrainArguments>(app, action, name, help, train);
+  arguments.command = &command;
+  arguments.options.daemon = daemon;
+  add_config_arguments(command, arguments.config);
+  add_verbose_flag(command, "Also log phases, checkpoints, and the resources of each worker");
+  command
+      .add_flag("--quiet", arguments.options.quiet, "Show warnings, errors and the summary only")
       ->excludes("--verbose");
-  command->add_option("--log-format", arguments->log_format, "plain or json")
+  command.add_option("--log-format", arguments.log_format, "plain or json")
       ->check(CLI::IsMember({"plain", "json"}))
       ->capture_default_str();
   command
-      ->add_option("--trace", arguments->trace,
-                   "Write a timeline of streams and actors, for ui.perfetto.dev")
+      .add_option("--trace", arguments.options.trace,
+                  "Write a timeline of streams and actors, for ui.perfetto.dev")
       ->type_name("FILE");
-  if (daemon) {
-    command->add_flag(
-        "--witness", arguments->witness,
-        "Train nothing, but vote on membership: of two nodes and a witness, any one may be lost");
-    add_launcher_option(*command, arguments->launcher)
-        ->excludes(command
-                       ->add_option("--join", arguments->join,
-                                    "Join the job of the daemon at this address")
-                       ->type_name("HOST:PORT")
-                       ->check([](const std::string& text) {
-                         return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
-                       }));
-  }
-  command->callback([&action, arguments, command] {
-    arguments->verbose = is_verbose(*command);
-    action = [arguments](const Catalogue& catalogue) { return train(*arguments, catalogue); };
+  if (!daemon)
+    return;
+  command.add_flag(
+      "--witness", arguments.options.witness,
+      "Train nothing, but vote on membership: of two nodes and a witness, any one may be lost");
+  auto* launcher = add_launcher_option(command, arguments.launcher);
+  auto* join =
+      command.add_option("--join", arguments.join, "Join the job of the daemon at this address");
+  join->type_name("HOST:PORT")->check([](const std::string& text) {
+    return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
   });
+  launcher->excludes(join);
 }
 
 } // namespace
 
 void add_train_commands(CLI::App& app, Action& action) {
-  add_command(app, action, "train", "Train on this host, in the foreground", false);
-  add_command(app, action, "node",
-              "Run the daemon: prints \"ready\" once it is ready, drains on SIGTERM", true);
+  add_training_command(app, action, "train", "Train on this host, in the foreground", false);
+  add_training_command(app, action, "node",
+                       "Run the daemon: prints \"ready\" once it is ready, drains on SIGTERM",
+                       true);
 }
 
 } // namespace troupe::app

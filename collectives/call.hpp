@@ -1,8 +1,10 @@
 /// One call of a communicator as a value, which backends pass on, compare, count and name.
 #pragma once
 
-#include "collectives/communicator.hpp"
+#include "core/graph/tensor.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,15 @@ enum class CallKind : std::uint8_t {
   barrier
 };
 std::string_view to_string(CallKind kind);
+
+/// Values in memory of the stream's device.
+struct Values {
+  void* data = nullptr;
+  std::size_t elements = 0;
+  DType type = DType::f32;
+
+  std::size_t bytes() const { return elements * size_of(type); }
+};
 
 struct Call {
   CallKind kind = CallKind::barrier;
@@ -45,36 +56,5 @@ struct Call {
 
 /// Returns the bytes that a rank has to send at least for the call (Traffic::bytes).
 std::uint64_t bytes_sent(const Call& call, int rank, int world_size);
-
-/// Numbers and counts the calls of one rank; a backend implements only enqueue().
-class CallCommunicator : public Communicator {
-public:
-  CallCommunicator(int rank, int world_size)
-      : rank_{rank}, world_size_{world_size}, sent_(static_cast<std::size_t>(world_size)),
-        received_(static_cast<std::size_t>(world_size)) {}
-
-  int rank() const final { return rank_; }
-  int world_size() const final { return world_size_; }
-  void all_reduce(Stream& stream, const Values& values) final;
-  void reduce_scatter(Stream& stream, void* all, const Values& mine) final;
-  void all_gather(Stream& stream, const Values& mine, void* all) final;
-  void broadcast(Stream& stream, const Values& values, int root) final;
-  void reduce(Stream& stream, const Values& values, int root) final;
-  void gather(Stream& stream, const Values& mine, void* all, int root) final;
-  void shift(Stream& stream, const Values& mine, void* received, int distance) final;
-  void send(Stream& stream, const Values& values, int to) final;
-  void receive(Stream& stream, const Values& values, int from) final;
-  void barrier(Stream& stream) final;
-  Traffic traffic() const final { return traffic_; }
-
-private:
-  virtual void enqueue(Stream& stream, const Call& call) = 0;
-  void make(Stream& stream, Call call);
-
-  int rank_, world_size_;
-  std::int64_t sequence_ = 0;
-  std::vector<std::int64_t> sent_, received_; ///< pairwise calls so far, by peer
-  Traffic traffic_;
-};
 
 } // namespace troupe::collectives

@@ -3,11 +3,12 @@
 /// the statistics of its batch norms (ADR 0011).
 #pragma once
 
+#include "collectives/call.hpp"
 #include "core/device/device.hpp"
-#include "core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace troupe::collectives {
 
@@ -19,47 +20,74 @@ struct Traffic {
   std::uint64_t bytes = 0;
 };
 
-/// Values in memory of the stream's device.
-struct Values {
-  void* data = nullptr;
-  std::size_t elements = 0;
-  DType type = DType::f32;
-
-  std::size_t bytes() const { return elements * size_of(type); }
-};
-
 /// Calls only enqueue. Every rank of the group must make the same calls in the same order; send and
 /// receive come in pairs. If a rank dies, stalls beyond the timeout or makes a different call, the
 /// stream fails with Errc::collective; the message names rank, peer, operation and sequence number.
 /// Sums have the same bits on every rank and in every run. f16 and bf16 are summed in f32 and
 /// rounded once if the backend can.
+///
+/// Numbers and counts the calls of one rank; a backend implements only enqueue() and abort().
 class Communicator {
 public:
+  Communicator(int rank, int world_size)
+      : rank_{rank}, world_size_{world_size}, sent_(static_cast<std::size_t>(world_size)),
+        received_(static_cast<std::size_t>(world_size)) {}
   virtual ~Communicator() = default;
-  virtual int rank() const = 0;
-  virtual int world_size() const = 0;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int world_size() const { return world_size_; }
   /// values[i] = sum over ranks.
-  virtual void all_reduce(Stream& stream, const Values& values) = 0;
+  void all_reduce(Stream& stream, const Values& values) {
+    run(stream, {.kind = CallKind::all_reduce, .values = values});
+  }
   /// `mine` (elements) = sum over ranks of their all[rank() * elements ...]. `all` holds
   /// world_size() * elements and is overwritten. `mine` may alias its block of `all`.
-  virtual void reduce_scatter(Stream& stream, void* all, const Values& mine) = 0;
+  void reduce_scatter(Stream& stream, void* all, const Values& mine) {
+    run(stream, {.kind = CallKind::reduce_scatter, .values = mine, .all = all});
+  }
   /// all[r * elements ...] = `mine` of rank r. `mine` may alias its block of `all`.
-  virtual void all_gather(Stream& stream, const Values& mine, void* all) = 0;
+  void all_gather(Stream& stream, const Values& mine, void* all) {
+    run(stream, {.kind = CallKind::all_gather, .values = mine, .all = all});
+  }
   /// Copies the root's values to all ranks.
-  virtual void broadcast(Stream& stream, const Values& values, int root) = 0;
+  void broadcast(Stream& stream, const Values& values, int root) {
+    run(stream, {.kind = CallKind::broadcast, .values = values, .peer = root});
+  }
   /// Like all_reduce, but only the root gets the sum; the values of other ranks are overwritten.
-  virtual void reduce(Stream& stream, const Values& values, int root) = 0;
+  void reduce(Stream& stream, const Values& values, int root) {
+    run(stream, {.kind = CallKind::reduce, .values = values, .peer = root});
+  }
   /// Like all_gather, but only on the root; `all` may be null on other ranks.
-  virtual void gather(Stream& stream, const Values& mine, void* all, int root) = 0;
+  void gather(Stream& stream, const Values& mine, void* all, int root) {
+    run(stream, {.kind = CallKind::gather, .values = mine, .all = all, .peer = root});
+  }
   /// received = `mine` of rank rank() - distance, modulo world_size(); as many bytes as `mine`.
-  virtual void shift(Stream& stream, const Values& mine, void* received, int distance) = 0;
-  virtual void send(Stream& stream, const Values& values, int to) = 0;
-  virtual void receive(Stream& stream, const Values& values, int from) = 0;
+  void shift(Stream& stream, const Values& mine, void* received, int distance) {
+    run(stream, {.kind = CallKind::shift, .values = mine, .all = received, .peer = distance});
+  }
+  void send(Stream& stream, const Values& values, int to) {
+    run(stream, {.kind = CallKind::send, .values = values, .peer = to});
+  }
+  void receive(Stream& stream, const Values& values, int from) {
+    run(stream, {.kind = CallKind::receive, .values = values, .peer = from});
+  }
   /// Work enqueued later starts when every rank's stream has reached the barrier.
-  virtual void barrier(Stream& stream) = 0;
-  virtual Traffic traffic() const = 0;
+  void barrier(Stream& stream) { run(stream, {.kind = CallKind::barrier}); }
+  /// Makes any of these calls; gives it its number.
+  void run(Stream& stream, Call call);
+  Traffic traffic() const { return traffic_; }
   /// Fails every pending and later operation of all ranks that can be reached. Thread-safe.
   virtual void abort(const Error& reason) = 0;
+
+private:
+  virtual void enqueue(Stream& stream, const Call& call) = 0;
+
+  int rank_, world_size_;
+  std::int64_t sequence_ = 0;
+  std::vector<std::int64_t> sent_, received_; ///< pairwise calls so far, by peer
+  Traffic traffic_;
 };
 
 } // namespace troupe::collectives

@@ -1,15 +1,13 @@
 #include "collectives/single_rank_communicator.hpp"
 
-#include "collectives/call.hpp"
-
 namespace troupe::collectives {
 
 namespace {
 
-class SingleRankCommunicator final : public CallCommunicator {
+class SingleRankCommunicator final : public Communicator {
 public:
   explicit SingleRankCommunicator(std::shared_ptr<Device> device)
-      : CallCommunicator{0, 1}, device_{std::move(device)} {}
+      : Communicator{0, 1}, device_{std::move(device)} {}
 
   void abort(const Error& /*reason*/) override {}
 

@@ -71,23 +71,17 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path,
 Status AtomicFile::write(std::span<const std::byte> bytes) {
   if (descriptor_ < 0)
     return fail(Errc::internal, "{} is written after its commit", path_.string());
-  while (!bytes.empty()) {
-    const auto count = ::write(descriptor_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return failed("write");
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-    bytes_written_ += static_cast<std::uint64_t>(count);
-    begin_flush();
-  }
-  return {};
+  return write_at(bytes_written_, bytes);
 }
 
 Status AtomicFile::overwrite(std::uint64_t at, std::span<const std::byte> bytes) {
   if (descriptor_ < 0 || at + bytes.size() > bytes_written_)
     return fail(Errc::internal, "{} does not contain {} bytes at offset {}", path_.string(),
                 bytes.size(), at);
+  return write_at(at, bytes);
+}
+
+Status AtomicFile::write_at(std::uint64_t at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR)
@@ -96,6 +90,8 @@ Status AtomicFile::overwrite(std::uint64_t at, std::span<const std::byte> bytes)
       return failed("write");
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     at += static_cast<std::uint64_t>(count);
+    bytes_written_ = std::max(bytes_written_, at);
+    begin_flush();
   }
   return {};
 }

@@ -46,6 +46,7 @@ public:
 private:
   AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor);
   Status failed(std::string_view doing) const; ///< takes the reason from errno
+  Status write_at(std::uint64_t at, std::span<const std::byte> bytes);
   void begin_flush();
   void abandon();
 

@@ -1,5 +1,7 @@
 #include "core/units.hpp"
 
+#include "core/whole_number.hpp"
+
 #include <fmt/format.h>
 
 #include <arpa/inet.h>
@@ -32,6 +34,22 @@ constexpr std::array<UnitName, 10> size_units = {{{"B", 1},
                                                   {"TB", 1000000000000}}};
 constexpr std::array<UnitName, 4> time_units = {
     {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}}};
+
+struct LengthUnit {
+  std::string_view name;
+  Length::Unit unit;
+};
+
+constexpr std::array<LengthUnit, 7> length_units = {{{" epochs", Length::Unit::epochs},
+                                                     {" epoch", Length::Unit::epochs},
+                                                     {" steps", Length::Unit::steps},
+                                                     {" step", Length::Unit::steps},
+                                                     {" tokens", Length::Unit::tokens},
+                                                     {" token", Length::Unit::tokens},
+                                                     {"%", Length::Unit::percent}}};
+
+/// Keeps sums of such lengths far from overflow, also in steps.
+constexpr double longest_length = 1e15;
 
 /// A number and the text after it, without the blanks between.
 struct NumberAndRest {
@@ -68,19 +86,10 @@ std::optional<std::uint64_t> scaled(std::string_view text, std::span<const UnitN
   return std::nullopt;
 }
 
-template <class T>
-std::optional<T> whole_number(std::string_view text) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
 } // namespace
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  if (const auto bytes = whole_number<std::uint64_t>(text))
+  if (const auto bytes = read_whole_number<std::uint64_t>(text))
     return bytes;
   return scaled(text, size_units);
 }
@@ -113,7 +122,7 @@ std::optional<Interval> parse_interval(std::string_view text) {
   const auto blank = text.find(' ');
   if (blank == std::string_view::npos)
     return std::nullopt;
-  const auto count = whole_number<std::int64_t>(text.substr(0, blank));
+  const auto count = read_whole_number<std::int64_t>(text.substr(0, blank));
   if (!count || *count < 1 || *count > 1000000000)
     return std::nullopt;
   const auto unit = text.substr(blank + 1);
@@ -132,12 +141,34 @@ std::string format_interval(const Interval& interval) {
                      interval.count == 1 ? "" : "s");
 }
 
+std::optional<Length> parse_length(std::string_view text) {
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool begins_with_digit = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  if (!begins_with_digit || error != std::errc{})
+    return std::nullopt;
+  const auto rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [name, unit] : length_units)
+    if (rest == name && count <= (unit == Length::Unit::percent ? 100 : longest_length))
+      return Length{count, unit};
+  return std::nullopt;
+}
+
+std::string format_length(const Length& length) {
+  if (length.unit == Length::Unit::epochs)
+    return fmt::format("{}", length.count);
+  if (length.unit == Length::Unit::percent)
+    return fmt::format("{}%", length.count);
+  return fmt::format("{} {}{}", length.count, length.unit == Length::Unit::steps ? "step" : "token",
+                     length.count == 1 ? "" : "s");
+}
+
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos)
     return std::nullopt;
   auto host = text.substr(0, colon);
-  const auto port = whole_number<std::uint16_t>(text.substr(colon + 1));
+  const auto port = read_whole_number<std::uint16_t>(text.substr(colon + 1));
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed)
     host = host.substr(1, host.size() - 2);

@@ -1,4 +1,4 @@
-/// Sizes, durations, intervals and endpoints as users write them in config files.
+/// Sizes, durations, intervals, lengths and endpoints as users write them in config files.
 #pragma once
 
 #include <chrono>
@@ -33,6 +33,23 @@ struct Interval {
 /// Parses "1 epoch", "2 epochs", "500 steps", "never".
 std::optional<Interval> parse_interval(std::string_view text);
 std::string format_interval(const Interval& interval);
+
+/// A length of time within a run.
+struct Length {
+  enum class Unit : std::uint8_t { epochs, steps, tokens, percent };
+
+  double count = 0;
+  Unit unit = Unit::epochs; ///< percent: of the whole run
+
+  bool operator==(const Length&) const = default;
+};
+
+/// Parses "1.5 epochs", "200 steps", "2e6 tokens", "2%". A unit is required: the caller decides
+/// what a plain number means. Returns nullopt for anything else, and for more than 1e15 or 100%.
+std::optional<Length> parse_length(std::string_view text);
+/// Writes epochs as a plain number, other units with their name: "1.5", "200 steps", "2000000
+/// tokens", "2%".
+std::string format_length(const Length& length);
 
 struct Endpoint {
   std::string host;

@@ -22,6 +22,15 @@ namespace {
 constexpr std::size_t flat_grain = 16384;
 static_assert(flat_grain % quantized_block == 0);
 
+/// Enqueues work(begin, end) for ranges of the elements, on all threads of the stream.
+template <class Work>
+void enqueue_for(Stream& stream, std::size_t elements, Work work, std::size_t grain = flat_grain) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, grain, work);
+    return {};
+  });
+}
+
 } // namespace
 
 HostDevice::HostDevice(int index, int threads, Backing backing) : backing_{backing} {
@@ -44,92 +53,71 @@ std::unique_ptr<Stream> HostDevice::create_stream(const StreamOptions& options) 
 
 Result<std::unique_ptr<Executable>> HostDevice::compile(const Graph& graph,
                                                         const CompileOptions& options) {
-  return options.engine == CompileOptions::Engine::interpreter
-             ? compile_interpreter(*this, graph, options)
-             : compile_onednn(*this, graph, options);
+  return options.engine == Engine::interpreter ? compile_interpreter(*this, graph, options)
+                                               : compile_onednn(*this, graph, options);
 }
 
 void HostDevice::copy(Stream& stream, void* destination, const void* source, std::size_t bytes) {
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(bytes, flat_grain * sizeof(float), [&](std::size_t begin, std::size_t end) {
-      std::memcpy(static_cast<std::byte*>(destination) + begin,
-                  static_cast<const std::byte*>(source) + begin, end - begin);
-    });
-    return {};
-  });
+  const auto work = [=](std::size_t begin, std::size_t end) {
+    std::memcpy(static_cast<std::byte*>(destination) + begin,
+                static_cast<const std::byte*>(source) + begin, end - begin);
+  };
+  enqueue_for(stream, bytes, work, flat_grain * sizeof(float));
 }
 
 void HostDevice::zero(Stream& stream, void* destination, std::size_t bytes) {
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(bytes, flat_grain * sizeof(float), [&](std::size_t begin, std::size_t end) {
-      std::memset(static_cast<std::byte*>(destination) + begin, 0, end - begin);
-    });
-    return {};
-  });
+  const auto work = [=](std::size_t begin, std::size_t end) {
+    std::memset(static_cast<std::byte*>(destination) + begin, 0, end - begin);
+  };
+  enqueue_for(stream, bytes, work, flat_grain * sizeof(float));
 }
 
 void HostDevice::add(Stream& stream, float* destination, const float* source,
                      std::size_t elements) {
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      kernels().add(destination + begin, source + begin, end - begin);
-    });
-    return {};
+  enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+    kernels().add(destination + begin, source + begin, end - begin);
   });
 }
 
 void HostDevice::add_product(Stream& stream, float* sum, const float* a, const float* b,
                              std::size_t elements) {
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      kernels().add_product(sum + begin, a + begin, b + begin, end - begin);
-    });
-    return {};
+  enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+    kernels().add_product(sum + begin, a + begin, b + begin, end - begin);
   });
 }
 
 void HostDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      kernels().scale(values + begin, factor, end - begin);
-    });
-    return {};
+  enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+    kernels().scale(values + begin, factor, end - begin);
   });
 }
 
 void HostDevice::round(Stream& stream, float* values, DType type, std::size_t elements) {
   if (type == DType::f32)
     return;
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      with_element(type, [&]<class T>(T) { kernels().of<T>().round(values + begin, end - begin); });
+  with_element(type, [&]<class T>(T) {
+    enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+      kernels().of<T>().round(values + begin, end - begin);
     });
-    return {};
   });
 }
 
 void HostDevice::narrow(Stream& stream, const float* source, void* destination, DType type,
                         std::size_t elements) {
-  host_stream(stream).enqueue([=]() -> Status {
-    with_element(type, [&]<class T>(T) {
-      parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-        kernels().of<T>().narrow(source + begin, static_cast<T*>(destination) + begin, end - begin);
-      });
+  with_element(type, [&]<class T>(T) {
+    enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+      kernels().of<T>().narrow(source + begin, static_cast<T*>(destination) + begin, end - begin);
     });
-    return {};
   });
 }
 
 void HostDevice::widen(Stream& stream, const void* source, DType type, float* destination,
                        std::size_t elements) {
-  host_stream(stream).enqueue([=]() -> Status {
-    with_element(type, [&]<class T>(T) {
-      parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-        kernels().of<T>().widen(static_cast<const T*>(source) + begin, destination + begin,
-                                end - begin);
-      });
+  with_element(type, [&]<class T>(T) {
+    enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+      kernels().of<T>().widen(static_cast<const T*>(source) + begin, destination + begin,
+                              end - begin);
     });
-    return {};
   });
 }
 
@@ -137,13 +125,10 @@ void HostDevice::quantize(Stream& stream, const float* source, void* destination
                           QuantizedType type, std::size_t elements) {
   auto* const scales = static_cast<float*>(destination);
   auto* const codes = reinterpret_cast<std::uint8_t*>(scales + quantized_blocks(elements));
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      const auto block = begin / quantized_block;
-      kernels().quantize(type, source + begin, scales + block,
-                         codes + block * quantized_code_bytes(type), end - begin);
-    });
-    return {};
+  enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+    const auto block = begin / quantized_block;
+    kernels().quantize(type, source + begin, scales + block,
+                       codes + block * quantized_code_bytes(type), end - begin);
   });
 }
 
@@ -152,13 +137,10 @@ void HostDevice::dequantize(Stream& stream, const void* source, QuantizedType ty
   const auto* const scales = static_cast<const float*>(source);
   const auto* const codes =
       reinterpret_cast<const std::uint8_t*>(scales + quantized_blocks(elements));
-  host_stream(stream).enqueue([=]() -> Status {
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      const auto block = begin / quantized_block;
-      kernels().dequantize(type, scales + block, codes + block * quantized_code_bytes(type),
-                           destination + begin, end - begin);
-    });
-    return {};
+  enqueue_for(stream, elements, [=](std::size_t begin, std::size_t end) {
+    const auto block = begin / quantized_block;
+    kernels().dequantize(type, scales + block, codes + block * quantized_code_bytes(type),
+                         destination + begin, end - begin);
   });
 }
 

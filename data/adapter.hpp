@@ -19,7 +19,6 @@ namespace troupe::data {
 
 class FileNotes;
 class ImageAdapter;
-class UnreadableFiles;
 
 struct Field {
   std::string name; ///< name of the graph's input or target
@@ -54,7 +53,7 @@ public:
   /// not images.
   virtual const ImageAdapter* images() const { return nullptr; }
   /// Returns the files that data.skip_unreadable skipped; null if this adapter never skips a file.
-  virtual std::shared_ptr<UnreadableFiles> unreadable() const { return nullptr; }
+  virtual std::shared_ptr<FileNotes> unreadable() const { return nullptr; }
   /// Returns the damaged files that were read nevertheless; null if this adapter never reads one.
   virtual std::shared_ptr<FileNotes> damaged() const { return nullptr; }
 

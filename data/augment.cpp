@@ -13,23 +13,19 @@
 
 namespace troupe::data {
 
-Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
-                                       const ImageInfo& info, Split split, std::uint64_t seed) {
+AugmentOptions augment_options(const DataConfig& data, const ModelConfig& model,
+                               const ImageInfo& info, Split split, std::uint64_t seed) {
   AugmentOptions options{.image_size = static_cast<int>(data.image_size),
                          .channels = static_cast<int>(model.in_channels),
                          .resize = static_cast<int>(data.image_size),
                          .host_only = is_resampled(data),
                          .seed = seed,
-                         .normalization =
-                             data.mean.empty() ? info.normalization : normalization_of(data)};
-  for (const auto& name : data.augment)
-    if (name != "crop" && name != "resized_crop" && name != "flip")
-      return fail(Errc::invalid_input, "data.augment has {}: expected crop, resized_crop or flip",
-                  name);
+                         .normalization = data.normalize.mean.empty() ? info.normalization
+                                                                      : normalization_of(data)};
   if (split == Split::train) {
-    options.crop = has_augmentation(data, "crop");
-    options.resized_crop = has_augmentation(data, "resized_crop");
-    options.flip = has_augmentation(data, "flip");
+    options.crop = has_augmentation(data, Augmentation::crop);
+    options.resized_crop = has_augmentation(data, Augmentation::resized_crop);
+    options.flip = has_augmentation(data, Augmentation::flip);
     options.resampled = options.resized_crop;
   } else {
     options.resampled = is_resampled(data);

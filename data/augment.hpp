@@ -38,9 +38,9 @@ struct AugmentOptions {
 };
 
 /// Returns the options for a split. crop, resized_crop and flip apply only to training, eval_resize
-/// only to evaluation. Errors: an unknown name in data.augment.
-Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
-                                       const ImageInfo& info, Split split, std::uint64_t seed);
+/// only to evaluation.
+AugmentOptions augment_options(const DataConfig& data, const ModelConfig& model,
+                               const ImageInfo& info, Split split, std::uint64_t seed);
 
 /// Memory that one thread reuses for all images.
 struct AugmentScratch {

@@ -37,10 +37,8 @@ Result<BatchBuffer> BatchAssembler::allocate(Device& device, const Slice& slice)
 }
 
 Status BatchAssembler::fill(Position at, const Slice& slice, Fields to) const {
-  const auto samples = sampler_.largest_slice(slice);
-  if (!samples)
-    return failure(samples.error());
-  const auto count = static_cast<std::size_t>(*samples);
+  TROUPE_TRY(const auto samples, sampler_.largest_slice(slice));
+  const auto count = static_cast<std::size_t>(samples);
   for (std::size_t i = 0; i < adapter_->fields().size(); ++i)
     if (const auto& field = adapter_->fields()[i]; to[i].size() < count * field.bytes())
       return fail(Errc::internal, "room for {} bytes, but {} samples of {} need {}", to[i].size(),

@@ -68,14 +68,12 @@ constexpr auto absurd = std::numeric_limits<std::size_t>::max();
 
 /// Reads the header of an IDX file. Returns the number of values; `absurd` if it overflows.
 Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
-  const auto header = read_maybe_gzip(file.path, file.data);
-  if (!header)
-    return failure(header.error());
-  if (header->size() < file.data)
+  TROUPE_TRY(const auto header, read_maybe_gzip(file.path, file.data));
+  if (header.size() < file.data)
     return fail(Errc::data,
                 "{}: expected a header of {} bytes, found {} bytes: the file is truncated",
-                file.path, file.data, header->size());
-  const auto magic = big_endian(header->data());
+                file.path, file.data, header.size());
+  const auto magic = big_endian(header.data());
   if (magic != 0x800 + rank)
     return fail(
         Errc::data,
@@ -84,7 +82,7 @@ Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
         file.path, 0x800 + rank, rank, magic);
   std::size_t values = 1;
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    file.sizes.push_back(big_endian(header->data() + 4 + 4 * axis));
+    file.sizes.push_back(big_endian(header.data() + 4 + 4 * axis));
     const auto size = file.sizes.back();
     values = size != 0 && values > absurd / size ? absurd : values * size;
   }
@@ -97,36 +95,30 @@ Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
 Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::size_t rank) {
   TROUPE_TRY(const auto path, find_file(root, name));
   IdxFile file{path.string(), {}, {}, 4 + 4 * rank};
-  const auto values = read_header(file, rank);
-  if (!values)
-    return failure(values.error());
-  const auto whole = *values < absurd - file.data ? file.data + *values + 1 : absurd;
-  TROUPE_TRY(auto bytes, read_maybe_gzip(path, whole));
-  file.bytes = std::move(bytes);
-  if (const auto found = file.bytes.size() - file.data; found > *values)
+  TROUPE_TRY(const auto values, read_header(file, rank));
+  const auto whole = values < absurd - file.data ? file.data + values + 1 : absurd;
+  TROUPE_TRY(file.bytes, read_maybe_gzip(path, whole));
+  if (const auto found = file.bytes.size() - file.data; found > values)
     return fail(Errc::data,
-                "{}: the header promises {} values, and more follow: the file is too "
-                "long",
-                file.path, *values);
-  else if (found < *values)
+                "{}: the header promises {} values, and more follow: the file is too long",
+                file.path, values);
+  else if (found < values)
     return fail(Errc::data, "{}: the header promises {} values, found {}: the file is truncated",
-                file.path, *values, found);
+                file.path, values, found);
   return file;
 }
 
 Result<std::shared_ptr<ImageDataset>> open_files(const fs::path& root, Split split,
                                                  ImageInfo info) {
   const std::string prefix = split == Split::train ? "train" : "t10k";
-  auto images = read_idx(root, prefix + "-images-idx3-ubyte", 3);
-  if (!images)
-    return failure(images.error());
+  TROUPE_TRY(auto images, read_idx(root, prefix + "-images-idx3-ubyte", 3));
   TROUPE_TRY(const auto values, read_idx(root, prefix + "-labels-idx1-ubyte", 1));
-  if (images->sizes[0] != values.sizes[0])
+  if (images.sizes[0] != values.sizes[0])
     return fail(Errc::data, "{} has {} images, but {} has {} labels: they do not belong together",
-                images->path, images->sizes[0], values.path, values.sizes[0]);
-  if (images->sizes[0] == 0 || images->sizes[1] == 0 || images->sizes[2] == 0)
-    return fail(Errc::data, "{}: {} images of {} x {} pixels: the file is empty", images->path,
-                images->sizes[0], images->sizes[1], images->sizes[2]);
+                images.path, images.sizes[0], values.path, values.sizes[0]);
+  if (images.sizes[0] == 0 || images.sizes[1] == 0 || images.sizes[2] == 0)
+    return fail(Errc::data, "{}: {} images of {} x {} pixels: the file is empty", images.path,
+                images.sizes[0], images.sizes[1], images.sizes[2]);
   std::vector<std::int32_t> labels;
   labels.reserve(values.sizes[0]);
   for (auto i = values.data; i < values.bytes.size(); ++i) {
@@ -135,11 +127,11 @@ Result<std::shared_ptr<ImageDataset>> open_files(const fs::path& root, Split spl
                   values.bytes[i], i - values.data, info.class_names.size() - 1);
     labels.push_back(values.bytes[i]);
   }
-  images->bytes.erase(images->bytes.begin(),
-                      images->bytes.begin() + static_cast<std::ptrdiff_t>(images->data));
-  return std::make_shared<MemoryImages>(
-      std::move(info), std::move(labels), std::move(images->bytes),
-      static_cast<int>(images->sizes[1]), static_cast<int>(images->sizes[2]));
+  images.bytes.erase(images.bytes.begin(),
+                     images.bytes.begin() + static_cast<std::ptrdiff_t>(images.data));
+  return std::make_shared<MemoryImages>(std::move(info), std::move(labels), std::move(images.bytes),
+                                        static_cast<int>(images.sizes[1]),
+                                        static_cast<int>(images.sizes[2]));
 }
 
 } // namespace

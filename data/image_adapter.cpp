@@ -17,12 +17,9 @@ std::vector<Field> fields_of(const AugmentOptions& augment) {
 } // namespace
 
 ImageAdapter::ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment, Split split,
-                           std::shared_ptr<UnreadableFiles> unreadable)
+                           std::shared_ptr<FileNotes> unreadable)
     : Adapter{fields_of(augment)}, source_{std::move(source)}, augment_{augment}, split_{split},
-      unreadable_{std::move(unreadable)},
-      damaged_{std::make_shared<FileNotes>(
-          fmt::format("more than {} files are damaged; `troupe data check` lists all",
-                      FileNotes::most_named))} {}
+      unreadable_{std::move(unreadable)}, damaged_{damaged_files()} {}
 
 Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t epoch,
                           Fields to) const {
@@ -48,10 +45,10 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
   return {};
 }
 
-Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split) {
-  TROUPE_TRY(const auto augment,
-             augment_options(config.data, config.model, images->info(), split, config.run.seed));
-  auto unreadable = config.data.skip_unreadable ? std::make_shared<UnreadableFiles>() : nullptr;
+AdapterPtr adapt_images(ImageDatasetPtr images, const Config& config, Split split) {
+  const auto augment =
+      augment_options(config.data, config.model, images->info(), split, config.run.seed);
+  auto unreadable = config.data.skip_unreadable ? unreadable_files() : nullptr;
   return std::make_shared<const ImageAdapter>(std::move(images), augment, split,
                                               std::move(unreadable));
 }
@@ -60,7 +57,7 @@ Result<ImageView> ImageAdapter::read_file(std::int64_t sample,
                                           std::vector<std::uint8_t>& pixels) const {
   auto image = source_->read(sample, pixels);
   if (image && !image->damage.empty())
-    damaged_->add(sample, fmt::format("damaged, but read: {}", image->damage));
+    damaged_->add(sample, image->damage);
   return image;
 }
 
@@ -71,7 +68,7 @@ Result<ImageAdapter::Read> ImageAdapter::read(std::int64_t sample,
     return Read{sample, *std::move(image)};
   if (!unreadable_ || (image.error().code != Errc::data && image.error().code != Errc::io))
     return failure(std::move(image).error());
-  unreadable_->add(sample, image.error());
+  unreadable_->add(sample, image.error().message);
   if (split_ == Split::test)
     return Read{};
   return read_next(sample, image.error(), pixels);

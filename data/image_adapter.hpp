@@ -3,8 +3,8 @@
 
 #include "data/adapter.hpp"
 #include "data/augment.hpp"
+#include "data/file_notes.hpp"
 #include "data/image_dataset.hpp"
-#include "data/unreadable.hpp"
 
 namespace troupe::data {
 
@@ -17,7 +17,7 @@ public:
   /// augmentation of the unreadable sample. In evaluation, padding replaces it, which no loss
   /// counts. Both depend only on the sample, for any number of workers and threads.
   ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment, Split split = Split::train,
-               std::shared_ptr<UnreadableFiles> unreadable = nullptr);
+               std::shared_ptr<FileNotes> unreadable = nullptr);
 
   /// More unreadable files in a row mean that the disk is gone, not that a few files are damaged.
   static constexpr std::int64_t most_in_a_row = 100;
@@ -26,7 +26,7 @@ public:
   std::string_view sample_name() const override { return "images"; }
   Status fill(std::span<const std::int64_t> samples, std::int64_t epoch, Fields to) const override;
   const ImageAdapter* images() const override { return this; }
-  std::shared_ptr<UnreadableFiles> unreadable() const override { return unreadable_; }
+  std::shared_ptr<FileNotes> unreadable() const override { return unreadable_; }
   std::shared_ptr<FileNotes> damaged() const override { return damaged_; }
 
   const ImageDatasetPtr& source() const { return source_; }
@@ -47,12 +47,11 @@ private:
   ImageDatasetPtr source_;
   Augment augment_;
   Split split_;
-  std::shared_ptr<UnreadableFiles> unreadable_;
-  std::shared_ptr<FileNotes> damaged_;
+  std::shared_ptr<FileNotes> unreadable_, damaged_;
 };
 
 /// Returns an adapter for images as the config sets it. Only Split::train is augmented.
-Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split);
+AdapterPtr adapt_images(ImageDatasetPtr images, const Config& config, Split split);
 
 /// Returns whether a device may augment the images itself. They must be in memory, have one size
 /// and need no antialiasing.

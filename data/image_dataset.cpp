@@ -44,7 +44,7 @@ namespace {
 /// samples.
 Result<std::shared_ptr<ImageDataset>> open_synthetic_for(const DataConfig& data,
                                                          const ModelConfig& model, Split split) {
-  const auto samples = data.synthetic_samples;
+  const auto samples = data.synthetic_samples();
   return open_synthetic(
       {.samples = split == Split::train ? samples : std::max<std::int64_t>(samples / 4, 1),
        .classes = model.num_classes,

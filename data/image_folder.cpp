@@ -1,17 +1,13 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/sha256.hpp"
 #include "data/detail/file.hpp"
-#include "data/detail/image_file.hpp"
 #include "data/detail/name_list.hpp"
-#include "data/detail/spread.hpp"
 #include "data/formats.hpp"
 #include "data/image_files.hpp"
 #include "data/normalization.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
+#include <iterator>
 
 namespace troupe::data {
 
@@ -21,45 +17,6 @@ namespace {
 
 constexpr std::string_view layout_hint =
     "an image folder has train/CLASS/*.jpg and val/CLASS/*.jpg (or test/, .jpeg, .png, .webp)";
-
-class ImageFolder : public ImageDataset {
-public:
-  /// The files are below `folder`.
-  ImageFolder(ImageInfo info, std::vector<std::int32_t> labels, fs::path folder, FoundImages found)
-      : ImageDataset{std::move(info), std::move(labels)}, folder_{std::move(folder)},
-        files_{std::move(found.files)}, left_out_{std::move(found.left_out)} {}
-
-  Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
-    const auto begin = std::chrono::steady_clock::now();
-    auto image = read_image(files_[static_cast<std::size_t>(index)], info().channels, scratch);
-    nanoseconds_ += (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds{1};
-    return image;
-  }
-
-  LeftOut left_out() const override { return left_out_; }
-
-  double decode_seconds() const override { return 1e-9 * static_cast<double>(nanoseconds_.load()); }
-
-private:
-  void keep(std::span<const std::int64_t> samples) override { keep_only(files_, samples); }
-
-  void add_pixels(Sha256& sha) const override {
-    constexpr std::size_t most_sizes = 4096; // a size may require a slow remote request
-    const auto count = static_cast<std::size_t>(size());
-    const auto every = (count + most_sizes - 1) / most_sizes;
-    for (std::size_t i = 0; i < count; ++i) {
-      std::error_code none; // an unknown size counts as the largest uint64
-      const std::uint64_t bytes = i % every == 0 ? fs::file_size(files_[i], none) : 0;
-      sha.update(std::string_view{files_[i].native()}.substr(folder_.native().size()));
-      sha.update(std::as_bytes(std::span{&bytes, 1}));
-    }
-  }
-
-  fs::path folder_;
-  std::vector<fs::path> files_;
-  LeftOut left_out_;
-  mutable std::atomic<std::int64_t> nanoseconds_ = 0; ///< time spent on reading and decoding files
-};
 
 Result<fs::path> split_folder(const fs::path& root, Split split) {
   std::error_code ignored;
@@ -107,10 +64,8 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
   if (root.empty() || !fs::is_directory(root, ignored))
     return fail(Errc::data, "{}: there is no such folder (data.root); {}",
                 root.empty() ? "(empty)" : echoed(root.string()), layout_hint);
-  const auto folder = split_folder(root, split);
-  if (!folder)
-    return failure(folder.error());
-  TROUPE_TRY(auto present, class_folders(*folder));
+  TROUPE_TRY(const auto folder, split_folder(root, split));
+  TROUPE_TRY(auto present, class_folders(folder));
   // Labels must be equal in both splits, even if the test split lacks a class.
   auto classes = present.names;
   if (const auto train = root / "train"; split == Split::test && fs::is_directory(train, ignored)) {
@@ -125,21 +80,20 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
       return fail(Errc::data,
                   "{}: the training images in {} have no class \"{}\", only {}: remove or rename "
                   "the folder",
-                  (*folder / name).string(), (root / "train").string(), echoed(name),
+                  (folder / name).string(), (root / "train").string(), echoed(name),
                   quoted_list(classes));
-    TROUPE_TRY(auto images, image_files_below(*folder / name));
+    TROUPE_TRY(auto images, image_files_below(folder / name));
     labels.insert(labels.end(), images.files.size(),
                   static_cast<std::int32_t>(known - classes.begin()));
     std::ranges::move(images.files, std::back_inserter(found.files));
     found.left_out.add(images.left_out);
   }
-  return std::make_shared<ImageFolder>(
-      ImageInfo{.name = "image_folder",
-                .source = folder->string(),
-                .class_names = std::move(classes),
-                .channels = channels,
-                .normalization = default_normalization("image_folder")},
-      std::move(labels), *folder, std::move(found));
+  return labelled_image_files(ImageInfo{.name = "image_folder",
+                                        .source = folder.string(),
+                                        .class_names = std::move(classes),
+                                        .channels = channels,
+                                        .normalization = default_normalization("image_folder")},
+                              std::move(labels), folder, std::move(found));
 }
 
 } // namespace troupe::data

@@ -21,7 +21,7 @@ constexpr Normalization fashion_mnist = of_every_channel(0.2860f, 0.3530f);
 constexpr Normalization synthetic = of_every_channel(0.5f, 0.25f);
 
 /// A single number applies to every channel.
-std::array<float, 3> by_channel(const std::vector<double>& values) {
+std::array<float, 3> by_channel(std::span<const double> values) {
   std::array<float, 3> all = {};
   for (std::size_t c = 0; c < all.size(); ++c)
     all[c] = static_cast<float>(values[std::min(c, values.size() - 1)]);
@@ -42,10 +42,15 @@ Normalization default_normalization(std::string_view dataset) {
   return dataset == "synthetic" ? synthetic : Normalization{};
 }
 
+Normalization normalization_of(std::span<const double> mean, std::span<const double> deviation) {
+  return mean.empty() ? Normalization{} : Normalization{by_channel(mean), by_channel(deviation)};
+}
+
 Normalization normalization_of(const DataConfig& data) {
-  if (data.mean.empty() || data.deviation.empty())
+  const auto& [mean, deviation] = data.normalize;
+  if (mean.empty() || deviation.empty())
     return default_normalization(data.dataset);
-  return {by_channel(data.mean), by_channel(data.deviation)};
+  return normalization_of(mean, deviation);
 }
 
 std::string to_string(const Normalization& normalization, std::size_t channels) {

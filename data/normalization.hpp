@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,11 @@ struct Normalization {
 /// ImageNet's values for image folders. Any other name gives the identity.
 Normalization default_normalization(std::string_view dataset);
 
-/// Returns the normalization of the config (data.mean, data.std), or else the data set's default. A
+/// Returns the normalization of given values, one for each channel or one for all. No values give
+/// the identity.
+Normalization normalization_of(std::span<const double> mean, std::span<const double> deviation);
+
+/// Returns the normalization of the config (data.normalize), or else the data set's default. A
 /// model uses the first model.in_channels channels.
 Normalization normalization_of(const DataConfig& data);
 

@@ -1,7 +1,6 @@
 #include "core/fail.hpp"
 #include "data/detail/image_file.hpp"
-#include "data/detail/mend_png.hpp"
-#include "data/detail/png_rows.hpp"
+#include "data/detail/png_file.hpp"
 
 #include <csetjmp>
 #include <cstdio>

@@ -53,20 +53,32 @@ Result<std::int64_t> DistributedSampler::largest_slice(const Slice& slice) const
   return slice_size({0, slice.of});
 }
 
+std::int64_t DistributedSampler::samples(Position at, const Slice& slice) const {
+  const auto count = slice_size(slice).value();
+  return options_.last_batch == LastBatch::pad_with_none
+             ? std::clamp<std::int64_t>(options_.size - first_place(at, slice), 0, count)
+             : count;
+}
+
+/// The first slices have one sample more if the batch does not divide evenly.
+std::int64_t DistributedSampler::first_place(Position at, const Slice& slice) const {
+  const auto even = options_.global_batch / slice.of, rest = options_.global_batch % slice.of;
+  return at.step * options_.global_batch + slice.number * even +
+         std::min<std::int64_t>(slice.number, rest);
+}
+
 Status DistributedSampler::indices(Position at, const Slice& slice,
                                    std::span<std::int64_t> indices) const {
-  TROUPE_TRY(const auto count, slice_size(slice), room = largest_slice(slice));
+  TROUPE_TRY(const auto count, slice_size(slice));
+  TROUPE_TRY(const auto room, largest_slice(slice));
   if (at.epoch < 0 || at.step < 0 || at.step >= steps_)
     return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps",
                 at.step + 1, at.epoch + 1, steps_);
-  if (static_cast<std::int64_t>(indices.size()) != *room)
+  if (static_cast<std::int64_t>(indices.size()) != room)
     return fail(Errc::internal, "room for {} sample indices, but slices have up to {}",
-                indices.size(), *room);
+                indices.size(), room);
   const Permutation order{options_.size, epoch_key(options_.seed, Draw::shuffle, at.epoch)};
-  // The first `rest` slices have one sample more.
-  const auto even = options_.global_batch / slice.of, rest = options_.global_batch % slice.of;
-  auto place = at.step * options_.global_batch + slice.number * even +
-               std::min<std::int64_t>(slice.number, rest);
+  auto place = first_place(at, slice);
   const auto own = indices.first(static_cast<std::size_t>(count));
   for (auto& index : own)
     index = sample_at(order, place++);

@@ -67,6 +67,9 @@ public:
   Result<std::int64_t> slice_size(const Slice& slice) const;
   /// Returns the size of the largest slice, which memory is allocated for. Errors: as slice_size.
   Result<std::int64_t> largest_slice(const Slice& slice) const;
+  /// Returns the number of samples in a slice of a step without those of index -1. Precondition:
+  /// the slice exists.
+  std::int64_t samples(Position at, const Slice& slice) const;
   /// Writes the sample indices of a slice. The index is -1 for padding and for the rest of
   /// `indices` after a slice that is smaller than the largest. Errors: as slice_size; a step
   /// outside [0, steps_per_epoch()); `indices` with a size other than largest_slice.
@@ -75,6 +78,8 @@ public:
 private:
   DistributedSampler(const SamplerOptions& options, std::int64_t steps)
       : options_{options}, steps_{steps} {}
+  /// Returns the place of a slice's first sample in the epoch's order.
+  std::int64_t first_place(Position at, const Slice& slice) const;
   /// Returns the sample at position `place` of the epoch's order, after padding.
   std::int64_t sample_at(const Permutation& order, std::int64_t place) const;
 

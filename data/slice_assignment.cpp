@@ -1,11 +1,14 @@
 #include "data/slice_assignment.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace troupe::data {
 
 namespace {
+
+/// Gap in pass numbers between two slice assignments, so that a batch that was filled ahead for the
+/// old one is never taken for one of the new one.
+constexpr std::int64_t passes_between = std::int64_t{1} << 20;
 
 std::vector<int> even_counts(int slices, int world_size) {
   std::vector<int> counts;
@@ -21,7 +24,9 @@ std::vector<int> even_counts(int slices, int world_size) {
 SliceAssignment::SliceAssignment(int slices, int world_size)
     : SliceAssignment{even_counts(slices, world_size)} {}
 
-SliceAssignment::SliceAssignment(std::span<const int> counts) : passes_{std::ranges::max(counts)} {
+SliceAssignment::SliceAssignment(std::span<const int> counts, std::int64_t first_step,
+                                 std::int64_t first_pass)
+    : passes_{std::ranges::max(counts)}, first_step_{first_step}, first_pass_{first_pass} {
   for (const int count : counts)
     firsts_.push_back(firsts_.back() + count);
 }
@@ -33,12 +38,12 @@ SliceAssignment SliceAssignment::on_demand(int slices, int world_size) {
   return slice_assignment;
 }
 
-SliceAssignment SliceAssignment::followed_by(std::span<const int> counts, std::int64_t step,
-                                             std::int64_t pass) const {
-  SliceAssignment next{counts};
-  next.first_step_ = step;
-  next.first_pass_ = pass;
-  return next;
+SliceAssignment SliceAssignment::followed_by(std::span<const int> counts, std::int64_t step) const {
+  return SliceAssignment{counts, step, pass_of(step) + passes_between};
+}
+
+bool SliceAssignment::can_be_counts(std::span<const int> counts) {
+  return !counts.empty() && std::ranges::min(counts) >= 0 && std::ranges::max(counts) > 0;
 }
 
 std::vector<int> SliceAssignment::counts() const {
@@ -50,20 +55,6 @@ std::vector<int> SliceAssignment::counts() const {
 
 bool SliceAssignment::is_even() const {
   return slices() == std::int64_t{passes_} * world_size();
-}
-
-std::vector<int> balanced_by_speed(int slices, std::span<const double> seconds, int least) {
-  std::vector<int> counts(seconds.size(), least);
-  counts[0] = 1;
-  for (int slice = std::accumulate(counts.begin(), counts.end(), 0); slice < slices; ++slice) {
-    const auto done = [&](std::size_t rank) { return (counts[rank] + 1) * seconds[rank]; };
-    std::size_t first = 0;
-    for (std::size_t rank = 1; rank < seconds.size(); ++rank)
-      if (done(rank) < done(first))
-        first = rank;
-    ++counts[first];
-  }
-  return counts;
 }
 
 } // namespace troupe::data

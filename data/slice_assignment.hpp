@@ -15,24 +15,27 @@ namespace troupe::data {
 /// synchronizes with the others and computes nothing. So its gradients are sent while it computes
 /// its last slices.
 ///
-/// Passes are counted from the first step of the job. When an assignment follows another one, its
-/// pass numbers differ from those of all passes that have begun.
+/// Holds from first_step(), whose first pass is first_pass(). Passes are counted from the first
+/// step of the job. When an assignment follows another one, its pass numbers differ from those of
+/// all passes that have begun.
 class SliceAssignment {
 public:
   SliceAssignment() : SliceAssignment{1, 1} {}
   /// Assigns slices evenly; runs differ by at most one slice. Some ranks have none if there are
   /// fewer slices than ranks. Precondition: both arguments are above 0.
   SliceAssignment(int slices, int world_size);
-  /// Assigns counts[rank] slices to each rank. Precondition: no count is negative, and at least one
-  /// is positive.
-  explicit SliceAssignment(std::span<const int> counts);
+  /// Assigns counts[rank] slices to each rank. Precondition: can_be_counts(counts).
+  explicit SliceAssignment(std::span<const int> counts, std::int64_t first_step = 0,
+                           std::int64_t first_pass = 0);
   /// Assigns each slice to the next free rank; a pass is one slice of any rank.
   static SliceAssignment on_demand(int slices, int world_size);
-  /// Returns the assignment that replaces this one from `step` on. `pass` is the number of its
-  /// first pass.
-  SliceAssignment followed_by(std::span<const int> counts, std::int64_t step,
-                              std::int64_t pass) const;
+  /// Returns the assignment that replaces this one from `step` on.
+  SliceAssignment followed_by(std::span<const int> counts, std::int64_t step) const;
+  /// Whether no count is negative, and at least one is positive.
+  static bool can_be_counts(std::span<const int> counts);
 
+  std::int64_t first_step() const { return first_step_; }
+  std::int64_t first_pass() const { return first_pass_; }
   int slices() const { return firsts_.back(); }
   int world_size() const { return static_cast<int>(firsts_.size()) - 1; }
   /// Returns the number of passes in a step, including those that are empty on some ranks.
@@ -74,6 +77,20 @@ public:
                    : std::optional{Slice{(on_demand_ ? 0 : first(rank)) + own, slices()}};
   }
 
+  /// For messages. An assignment on demand is never sent.
+  template <class Inspector>
+  friend bool inspect(Inspector& f, SliceAssignment& x) {
+    auto get = [&x] { return x.counts(); };
+    auto set = [&x](const std::vector<int>& counts) {
+      if (!can_be_counts(counts))
+        return false;
+      x = SliceAssignment{counts};
+      return true;
+    };
+    return f.object(x).fields(f.field("counts", get, set), f.field("step", x.first_step_),
+                              f.field("pass", x.first_pass_));
+  }
+
 private:
   /// First slice of `rank`; for `world_size`, one past the end.
   int first(int rank) const { return firsts_[static_cast<std::size_t>(rank)]; }
@@ -83,11 +100,5 @@ private:
   bool on_demand_ = false;
   std::int64_t first_step_ = 0, first_pass_ = 0;
 };
-
-/// Returns the number of slices for each rank that minimizes the makespan, if rank r takes
-/// seconds[r] for a slice. Greedy: each slice goes to the rank that would finish it first. The
-/// first slice goes to rank 0, because its running statistics are the job's. Each rank gets at
-/// least `least` slices, 0 or 1. Precondition: seconds are above 0, and there are enough slices.
-std::vector<int> balanced_by_speed(int slices, std::span<const double> seconds, int least = 0);
 
 } // namespace troupe::data

@@ -1,7 +1,7 @@
 #include "data/table_dataset.hpp"
 
 #include "core/config/config.hpp"
-#include "core/config/delimiters.hpp"
+#include "core/config/data.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
@@ -16,7 +16,7 @@ namespace troupe::data {
 namespace {
 
 bool has_classes(const ModelConfig& model) {
-  return model.loss == "cross_entropy";
+  return model.loss == LossKind::cross_entropy;
 }
 
 class CsvOpener {
@@ -44,7 +44,7 @@ private:
   }
 
   CsvQuery query() const {
-    CsvQuery query{.numbers = data_.features, .delimiter = delimiter_character(data_.delimiter)};
+    CsvQuery query{.numbers = data_.features, .delimiter = character_of(data_.delimiter)};
     if (classes_)
       query.words = data_.targets[0];
     else
@@ -134,8 +134,7 @@ Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, con
     used.class_names = numbered_classes(model.num_classes);
   TableValues values{data, used.standardization};
   for (const auto& file : files) {
-    const CsvQuery query{.numbers = data.features,
-                         .delimiter = delimiter_character(data.delimiter)};
+    const CsvQuery query{.numbers = data.features, .delimiter = character_of(data.delimiter)};
     TROUPE_TRY(const auto read, read_csv(file, query));
     TROUPE_TRY(values.add_unlabeled(file, read, has_classes(model)));
     rows.push_back(std::ssize(read.lines));

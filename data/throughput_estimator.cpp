@@ -4,18 +4,18 @@
 
 namespace troupe::data {
 
-void ThroughputEstimator::begin(int worker, const WorkItem& item, double now) {
-  workers_[static_cast<std::size_t>(worker)].has.push_back({item, now});
+void ThroughputEstimator::begin(const WorkItem& item, double now) {
+  workers_[static_cast<std::size_t>(item.worker)].has.push_back({item, now});
 }
 
-bool ThroughputEstimator::has(int worker, const WorkItem& item) const {
-  return worker >= 0 && worker < std::ssize(workers_) &&
-         std::ranges::count(of(worker).has, item, &Held::item) > 0;
+bool ThroughputEstimator::has(const WorkItem& item) const {
+  return item.worker >= 0 && item.worker < std::ssize(workers_) &&
+         std::ranges::count(of(item.worker).has, item, &Held::item) > 0;
 }
 
-double ThroughputEstimator::complete(int worker, const WorkItem& item, double now) {
+double ThroughputEstimator::complete(const WorkItem& item, double now) {
   constexpr double newest = 0.3; // weight of the newest value in the moving average
-  auto& by = workers_[static_cast<std::size_t>(worker)];
+  auto& by = workers_[static_cast<std::size_t>(item.worker)];
   const auto held = std::ranges::find(by.has, item, &Held::item);
   const double since = held->since, took = now - std::max(since, by.last);
   by.slice = by.slice ? *by.slice + newest * (took - *by.slice) : took;

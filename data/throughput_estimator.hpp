@@ -2,8 +2,7 @@
 /// are seconds of any clock.
 #pragma once
 
-#include "data/work_tracker.hpp"
-
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -11,18 +10,28 @@
 
 namespace troupe::data {
 
+/// The unit of work of asynchronous training: a slice of a step's global batch, assigned to one
+/// worker.
+struct WorkItem {
+  std::int64_t step = 0;
+  int slice = 0;
+  int worker = 0; ///< its rank
+
+  bool operator==(const WorkItem&) const = default;
+};
+
 class ThroughputEstimator {
 public:
   explicit ThroughputEstimator(int workers) : workers_(static_cast<std::size_t>(workers)) {}
 
   /// Records that a slice was assigned to a worker, possibly before it has computed the previous
   /// one.
-  void begin(int worker, const WorkItem& item, double now);
-  /// Returns whether the slice is assigned to the worker and not yet computed.
-  bool has(int worker, const WorkItem& item) const;
+  void begin(const WorkItem& item, double now);
+  /// Returns whether the slice is assigned to its worker and not yet computed.
+  bool has(const WorkItem& item) const;
   /// Records that the worker has computed the slice. Returns the seconds since its assignment.
-  /// Precondition: has(worker, item).
-  double complete(int worker, const WorkItem& item, double now);
+  /// Precondition: has(item).
+  double complete(const WorkItem& item, double now);
 
   /// Returns the seconds that a worker takes for a slice; nothing before it has computed one.
   std::optional<double> slice(int worker) const { return of(worker).slice; }

@@ -9,22 +9,26 @@ namespace troupe::gpu {
 class KrscCodec final : public ParameterCodec {
 public:
   /// `shape`: (O, I, KH, KW); `stored_inputs` >= I.
-  KrscCodec(const Shape& shape, std::int64_t stored_inputs);
+  KrscCodec(const Shape& shape, std::int64_t stored_inputs)
+      : shape_{shape}, stored_inputs_{stored_inputs} {}
 
-  std::size_t stored_elements() const { return outputs_ * window_ * stored_inputs_; }
-  void encode(std::span<const float> canonical, std::span<float> stored) const override;
-  void decode(std::span<const float> stored, std::span<float> canonical) const override;
-  BlockedLayout layout() const override;
+  std::size_t stored_elements() const {
+    return static_cast<std::size_t>(shape_[0] * shape_[2] * shape_[3] * stored_inputs_);
+  }
+  void encode(std::span<const float> canonical, std::span<float> stored) const override {
+    layout().encode(shape_, canonical, stored);
+  }
+  void decode(std::span<const float> stored, std::span<float> canonical) const override {
+    layout().decode(shape_, stored, canonical);
+  }
+  BlockedLayout layout() const override {
+    const auto row = shape_[3] * stored_inputs_;
+    return {.strides = {shape_[2] * row, 1, row, stored_inputs_}, .inner = {}};
+  }
 
 private:
-  std::size_t canonical_at(std::size_t output, std::size_t position, std::size_t input) const {
-    return (output * inputs_ + input) * window_ + position;
-  }
-  std::size_t stored_at(std::size_t output, std::size_t position, std::size_t input) const {
-    return (output * window_ + position) * stored_inputs_ + input;
-  }
-
-  std::size_t outputs_, inputs_, window_, columns_, stored_inputs_;
+  Shape shape_;
+  std::int64_t stored_inputs_;
 };
 
 } // namespace troupe::gpu

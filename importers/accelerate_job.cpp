@@ -1,8 +1,8 @@
 // The job that accelerate starts, and its precision.
 #include "core/suggestion.hpp"
+#include "importers/detail/maps.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
-#include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
@@ -15,10 +15,6 @@ namespace troupe {
 namespace of_accelerate_job {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 const std::vector<std::string>& known_types() {
   static const std::vector<std::string> names = {
       "NO",        "MULTI_GPU",    "MULTI_CPU", "FSDP",       "DEEPSPEED",
@@ -28,14 +24,14 @@ const std::vector<std::string>& known_types() {
 }
 
 /// accelerate's default is stage 2.
-Outcome map_deepspeed(const Context& context) {
+ForeignOutcome map_deepspeed(const ForeignContext& context) {
   if (context.find("deepspeed_config.deepspeed_config_file"))
     return mapped({}, "as set in deepspeed_config_file");
   const auto stage = whole_at(context, "deepspeed_config.zero_stage").value_or(2);
   return mapped(zero_stage_settings(stage), fmt::format("ZeRO stage {}", stage));
 }
 
-Outcome map_none(const Context& context, const Entry&) {
+ForeignOutcome map_none(const ForeignContext& context, const ForeignEntry&) {
   if (context.world.processes > 1)
     return contradicts(fmt::format(
         "NO is one process, but num_processes is {}; use MULTI_GPU, or num_processes: 1",
@@ -43,7 +39,7 @@ Outcome map_none(const Context& context, const Entry&) {
   return mapped({{"parallel.strategy", "single"}});
 }
 
-Outcome map_type(const Context& context, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext& context, const ForeignEntry& entry) {
   const auto& type = entry.text;
   if (type == "NO" || (entry.kind == ForeignKind::boolean && boolean_of(entry) == false))
     return map_none(context, entry);
@@ -65,7 +61,7 @@ Outcome map_type(const Context& context, const Entry& entry) {
 }
 
 /// FSDP also gathers, sums and keeps statistics in the type.
-ForeignSettings fsdp_types(const Context& context, const std::string& type) {
+ForeignSettings fsdp_types(const ForeignContext& context, const std::string& type) {
   ForeignSettings settings = {{"parallel.mixed_precision.reduce", type}};
   if (divides_parameters(context))
     settings.push_back({"parallel.mixed_precision.parameters", type});
@@ -74,7 +70,7 @@ ForeignSettings fsdp_types(const Context& context, const std::string& type) {
   return settings;
 }
 
-Outcome map_mode(const Context& context, const std::string& type) {
+ForeignOutcome map_mode(const ForeignContext& context, const std::string& type) {
   ForeignSettings settings = {{"precision.mode", "amp_" + type}};
   if (const auto* of = context.find("distributed_type"); of && of->text == "FSDP")
     for (auto& more : fsdp_types(context, type))
@@ -82,7 +78,7 @@ Outcome map_mode(const Context& context, const std::string& type) {
   return mapped(std::move(settings));
 }
 
-Outcome map_precision(const Context& context, const Entry& entry) {
+ForeignOutcome map_precision(const ForeignContext& context, const ForeignEntry& entry) {
   const auto word = word_of(entry);
   if (word == "no" || word == "fp32" || (entry.kind == ForeignKind::boolean && word == "false"))
     return mapped({{"precision.mode", "fp32", Firmness::default_value}});
@@ -94,21 +90,11 @@ Outcome map_precision(const Context& context, const Entry& entry) {
                suggest(word, std::vector<std::string>{"no", "fp16", "bf16", "fp8"}));
 }
 
-Outcome map_old_fp16(const Context& context, const Entry& entry) {
-  const auto on = boolean_of(entry);
-  if (!on)
-    return wrong(entry, "true or false");
-  return *on ? map_mode(context, "fp16") : with_fate(Fate::idle, "false enables nothing");
+ForeignOutcome map_old_fp16(const ForeignContext& context, const ForeignEntry& entry) {
+  return if_on(entry, map_mode(context, "fp16"));
 }
 
-Outcome map_cpu(const Context&, const Entry& entry) {
-  const auto on = boolean_of(entry);
-  if (!on)
-    return wrong(entry, "true or false");
-  return mapped({{"devices.kind", *on ? "cpu" : "auto"}});
-}
-
-Outcome map_environment(const Context&, const Entry& entry) {
+ForeignOutcome map_environment(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "LOCAL_MACHINE" || entry.text == "0")
     return with_fate(Fate::built_in, "troupe runs on the machine where it is started");
   if (entry.text == "AMAZON_SAGEMAKER" || entry.text == "1")
@@ -123,26 +109,22 @@ Outcome map_environment(const Context&, const Entry& entry) {
 ForeignRows accelerate_job_rows() {
   using namespace of_accelerate_job;
   return {
-      {.key = "compute_environment",
-       .default_value = Fate::built_in,
-       .says = "troupe runs on the machine where it is started; AMAZON_SAGEMAKER is not supported",
-       .map = map_environment},
+      {"compute_environment", Fate::built_in,
+       "troupe runs on the machine where it is started; AMAZON_SAGEMAKER is not supported",
+       map_environment},
       {.key = "distributed_type",
-       .default_value = Fate::mapped,
+       .fate = Fate::mapped,
        .says = "`parallel.strategy`: NO is single, MULTI_GPU and MULTI_CPU ddp, FSDP and DEEPSPEED "
                "follow their sections; XLA and MEGATRON_LM are not supported",
        .map = map_type,
        .needed = true},
-      {.key = "mixed_precision",
-       .default_value = Fate::mapped,
-       .says = "`precision.mode`: no is fp32, fp16 amp_fp16, bf16 amp_bf16; with FSDP also "
-               "`parallel.mixed_precision`; fp8 is not supported",
-       .map = map_precision},
-      {.key = "fp16",
-       .default_value = Fate::mapped,
-       .says = "`precision.mode`: the old form of mixed_precision: fp16",
-       .map = map_old_fp16},
-      {.key = "use_cpu", .default_value = Fate::mapped, .says = "`devices.kind`", .map = map_cpu},
+      {"mixed_precision", Fate::mapped,
+       "`precision.mode`: no is fp32, fp16 amp_fp16, bf16 amp_bf16; with FSDP also "
+       "`parallel.mixed_precision`; fp8 is not supported",
+       map_precision},
+      {"fp16", Fate::mapped, "`precision.mode`: the old form of mixed_precision: fp16",
+       map_old_fp16},
+      {"use_cpu", Fate::mapped, "`devices.kind`", switch_to("devices.kind", "cpu", "auto")},
   };
 }
 

@@ -12,13 +12,9 @@ namespace troupe {
 namespace of_accelerate_machines {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
 constexpr std::int64_t torch_port = 29500;
 
-Outcome map_processes(const Context& context, const Entry& entry) {
+ForeignOutcome map_processes(const ForeignContext& context, const ForeignEntry& entry) {
   const auto processes = whole_of(entry);
   if (processes == -1)
     return context.world.known
@@ -34,7 +30,7 @@ Outcome map_processes(const Context& context, const Entry& entry) {
                 "workers of each node");
 }
 
-Outcome map_machines(const Context&, const Entry& entry) {
+ForeignOutcome map_machines(const ForeignContext&, const ForeignEntry& entry) {
   const auto machines = whole_of(entry);
   if (!machines || *machines < 1)
     return wrong(entry, "a whole number, at least 1");
@@ -60,7 +56,7 @@ ForeignSettings trust(const std::string& name) {
 }
 
 /// The leader listens at the address; the others join it there.
-ForeignSettings address_settings(const Context& context, const std::string& host) {
+ForeignSettings address_settings(const ForeignContext& context, const std::string& host) {
   const auto port = whole_at(context, "main_process_port").value_or(torch_port);
   const auto rank = whole_at(context, "machine_rank").value_or(0);
   const bool v6 = host.find(':') != host.npos;
@@ -73,11 +69,11 @@ ForeignSettings address_settings(const Context& context, const std::string& host
   return settings;
 }
 
-Outcome alone() {
+ForeignOutcome alone() {
   return with_fate(Fate::idle, "one machine needs no address");
 }
 
-Outcome map_address(const Context& context, const Entry& entry) {
+ForeignOutcome map_address(const ForeignContext& context, const ForeignEntry& entry) {
   if (!is_address(entry.text))
     return wrong(entry, "a host's name or address");
   if (context.world.machines == 1)
@@ -86,7 +82,7 @@ Outcome map_address(const Context& context, const Entry& entry) {
                 is_loopback_name(entry.text) ? "" : "tools/make-certs makes the certificates");
 }
 
-Outcome map_port(const Context& context, const Entry& entry) {
+ForeignOutcome map_port(const ForeignContext& context, const ForeignEntry& entry) {
   const auto port = whole_of(entry);
   if (!port || *port < 0 || *port > 65535)
     return wrong(entry, "a port, 0 to 65535");
@@ -98,7 +94,7 @@ Outcome map_port(const Context& context, const Entry& entry) {
   return mapped(std::move(settings));
 }
 
-Outcome map_rank(const Context& context, const Entry& entry) {
+ForeignOutcome map_rank(const ForeignContext& context, const ForeignEntry& entry) {
   const auto rank = whole_of(entry);
   if (!rank || *rank < 0 || *rank >= context.world.machines)
     return wrong(entry, fmt::format("a whole number, 0 to {}", context.world.machines - 1));
@@ -115,40 +111,24 @@ Outcome map_rank(const Context& context, const Entry& entry) {
 ForeignRows accelerate_machine_rows() {
   using namespace of_accelerate_machines;
   return {
-      {.key = "num_processes",
-       .default_value = Fate::mapped,
-       .says = "`devices.count`: the processes of one machine",
-       .map = map_processes},
-      {.key = "num_machines",
-       .default_value = Fate::mapped,
-       .says = "`cluster.min_nodes` and `cluster.max_nodes`",
-       .map = map_machines},
-      {.key = "machine_rank",
-       .default_value = Fate::mapped,
-       .says = "0 leads (`cluster.listen`), the others join (`cluster.join`)",
-       .map = map_rank},
-      {.key = "main_process_ip",
-       .default_value = Fate::mapped,
-       .says = "`cluster.listen` of the leader, `cluster.join` of the others, with `cluster.tls`",
-       .map = map_address},
-      {.key = "main_process_port",
-       .default_value = Fate::mapped,
-       .says = "the port of `cluster.listen` or `cluster.join`",
-       .map = map_port},
-      {.key = "rdzv_backend",
-       .default_value = Fate::built_in,
-       .says = "nodes join the leader's daemon by themselves",
-       .neutral = "static"},
-      {.key = "same_network",
-       .default_value = Fate::built_in,
-       .says = "nodes only need to reach each other's cluster.listen"},
+      {"num_processes", Fate::mapped, "`devices.count`: the processes of one machine",
+       map_processes},
+      {"num_machines", Fate::mapped, "`cluster.min_nodes` and `cluster.max_nodes`", map_machines},
+      {"machine_rank", Fate::mapped, "0 leads (`cluster.listen`), the others join (`cluster.join`)",
+       map_rank},
+      {"main_process_ip", Fate::mapped,
+       "`cluster.listen` of the leader, `cluster.join` of the others, with `cluster.tls`",
+       map_address},
+      {"main_process_port", Fate::mapped, "the port of `cluster.listen` or `cluster.join`",
+       map_port},
+      {"rdzv_backend", Fate::built_in, "nodes join the leader's daemon by themselves"},
+      {"same_network", Fate::built_in, "nodes only need to reach each other's cluster.listen"},
       {.key = "gpu_ids",
-       .default_value = Fate::left_out,
+       .fate = Fate::left_out,
        .says = "start troupe with CUDA_VISIBLE_DEVICES set to these",
        .neutral = "all"},
-      {.key = "enable_cpu_affinity",
-       .default_value = Fate::left_out,
-       .says = "start troupe with numactl; devices.threads_per_worker sets the number of threads"},
+      {"enable_cpu_affinity", Fate::left_out,
+       "start troupe with numactl; devices.threads_per_worker sets the number of threads"},
   };
 }
 

@@ -1,17 +1,13 @@
 // DeepSpeed's keys for the communication of gradients.
+#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
-#include "importers/detail/values.hpp"
 
 namespace troupe {
 
 namespace of_deepspeed_communication {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
-Outcome map_type(const Context&, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext&, const ForeignEntry& entry) {
   const auto type = word_of(entry);
   for (const auto* known : {"fp32", "bf16", "fp16"})
     if (type == known)
@@ -21,16 +17,11 @@ Outcome map_type(const Context&, const Entry& entry) {
   return wrong(entry, "fp32, bf16, fp16");
 }
 
-Outcome map_fp32(const Context&, const Entry& entry) {
-  const auto on = boolean_of(entry);
-  if (!on)
-    return wrong(entry, "true or false");
-  if (!*on)
-    return with_fate(Fate::idle, "false enables nothing");
-  return mapped({{"parallel.mixed_precision.reduce", "fp32"}});
+ForeignOutcome map_fp32(const ForeignContext&, const ForeignEntry& entry) {
+  return if_on(entry, mapped({{"parallel.mixed_precision.reduce", "fp32"}}));
 }
 
-Outcome map_operation(const Context&, const Entry& entry) {
+ForeignOutcome map_operation(const ForeignContext&, const ForeignEntry& entry) {
   if (word_of(entry) == "mean")
     return with_fate(Fate::built_in, "gradients are averaged over workers");
   if (word_of(entry) == "sum")
@@ -44,35 +35,19 @@ Outcome map_operation(const Context&, const Entry& entry) {
 
 ForeignRows deepspeed_communication_rows() {
   using namespace of_deepspeed_communication;
+  const std::string_view sums = "gradients are sent in fp32, which needs no scaling before the sum";
   return {
-      {.key = "communication_data_type",
-       .default_value = Fate::mapped,
-       .says = "`parallel.mixed_precision.reduce`; default: fp32",
-       .map = map_type},
-      {.key = "fp32_allreduce",
-       .default_value = Fate::mapped,
-       .says = "`parallel.mixed_precision.reduce: fp32`",
-       .map = map_fp32},
-      {.key = "gradient_allreduce_op",
-       .default_value = Fate::built_in,
-       .says = "gradients are averaged over workers; sum is not supported",
-       .map = map_operation},
-      {.key = "prescale_gradients",
-       .default_value = Fate::left_out,
-       .says = "gradients are sent in fp32, which needs no scaling before the sum"},
-      {.key = "gradient_predivide_factor",
-       .default_value = Fate::left_out,
-       .says = "gradients are sent in fp32, which needs no scaling before the sum",
-       .neutral = "1.0"},
-      {.key = "sparse_gradients",
-       .default_value = Fate::left_out,
-       .says = "gradients are sent unchanged"},
-      {.key = "disable_allgather",
-       .default_value = Fate::left_out,
-       .says = "parameters are gathered by all-gather"},
-      {.key = "seq_parallel_communication_data_type",
-       .default_value = Fate::left_out,
-       .says = "troupe has no sequence parallelism"},
+      {"communication_data_type", Fate::mapped,
+       "`parallel.mixed_precision: {reduce: TYPE}`; default: fp32", map_type},
+      {"fp32_allreduce", Fate::mapped, "`parallel.mixed_precision: {reduce: fp32}`", map_fp32},
+      {"gradient_allreduce_op", Fate::built_in,
+       "gradients are averaged over workers; sum is not supported", map_operation},
+      {"prescale_gradients", Fate::left_out, sums},
+      {.key = "gradient_predivide_factor", .fate = Fate::left_out, .says = sums, .neutral = "1.0"},
+      {"sparse_gradients", Fate::left_out, "gradients are sent unchanged"},
+      {"disable_allgather", Fate::left_out, "parameters are gathered by all-gather"},
+      {"seq_parallel_communication_data_type", Fate::left_out,
+       "troupe has no sequence parallelism"},
   };
 }
 

@@ -1,7 +1,6 @@
 // The section scheduler.
-#include "core/suggestion.hpp"
+#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
-#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 
@@ -12,26 +11,20 @@ namespace troupe {
 namespace of_deepspeed_scheduler {
 namespace {
 
-using Context = ForeignContext;
-using Entry = ForeignEntry;
-using Outcome = ForeignOutcome;
-
-const std::string count = "a whole number, at least 0, or \"auto\"";
-
 /// Returns the learning rate to which ratios refer.
-double rate_of(const Context& context) {
+double rate_of(const ForeignContext& context) {
   return number_at(context, "optimizer.params.lr").value_or(0.001);
 }
 
 /// Returns steps, or epochs if the number of steps per epoch is known.
-std::string warmup_text(const Context& context, std::int64_t steps) {
+std::string warmup_text(const ForeignContext& context, std::int64_t steps) {
   if (!context.steps_per_epoch)
     return fmt::format("{} steps", steps);
   return number_text(static_cast<double>(steps) / static_cast<double>(*context.steps_per_epoch));
 }
 
 /// DeepSpeed's defaults for missing keys.
-ForeignSettings default_settings(const Context& context, const std::string& schedule) {
+ForeignSettings default_settings(const ForeignContext& context, const std::string& schedule) {
   ForeignSettings settings = {{"train.schedule.name", schedule}};
   if (!context.find("scheduler.params.warmup_num_steps"))
     settings.push_back(
@@ -42,7 +35,7 @@ ForeignSettings default_settings(const Context& context, const std::string& sche
   return settings;
 }
 
-Outcome map_warmup(const Context& context, const std::string& schedule) {
+ForeignOutcome map_warmup(const ForeignContext& context, const std::string& schedule) {
   auto settings = default_settings(context, schedule);
   if (!context.find("scheduler.params.warmup_type"))
     return {Fate::refused,
@@ -52,7 +45,7 @@ Outcome map_warmup(const Context& context, const std::string& schedule) {
   return mapped(std::move(settings));
 }
 
-Outcome map_type(const Context& context, const Entry& entry) {
+ForeignOutcome map_type(const ForeignContext& context, const ForeignEntry& entry) {
   const auto& type = entry.text;
   if (type == "WarmupLR")
     return map_warmup(context, "constant");
@@ -71,16 +64,16 @@ Outcome map_type(const Context& context, const Entry& entry) {
           meant(type, known, 3)};
 }
 
-Outcome map_steps(const Context& context, const Entry& entry) {
+ForeignOutcome map_steps(const ForeignContext& context, const ForeignEntry& entry) {
   const auto steps = whole_of(entry);
   if (!steps || *steps < 0)
-    return wrong(entry, count);
+    return wrong(entry, "a whole number, at least 0, or \"auto\"");
   if (*steps == 0)
     return with_fate(Fate::idle, "0 steps: no warm-up");
   return mapped({{"train.schedule.warmup", warmup_text(context, *steps)}});
 }
 
-Outcome map_total(const Context& context, const Entry& entry) {
+ForeignOutcome map_total(const ForeignContext& context, const ForeignEntry& entry) {
   const auto steps = whole_of(entry);
   if (!steps || *steps < 1)
     return wrong(entry, "a whole number, at least 1, or \"auto\"");
@@ -92,48 +85,59 @@ Outcome map_total(const Context& context, const Entry& entry) {
   return mapped(std::move(settings));
 }
 
-Outcome map_shape(const Context&, const Entry& entry) {
+ForeignOutcome map_shape(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "linear")
     return with_fate(Fate::built_in, "warm-up is linear");
   if (entry.text == "log")
     return with_fate(Fate::refused, "warm-up is linear: warmup_type: linear");
-  return wrong(entry, "linear, log",
-               suggest(entry.text, std::vector<std::string>{"linear", "log"}));
+  return unknown_word(entry, {"linear", "log"});
 }
 
-Outcome map_peak(const Context&, const Entry& entry) {
+ForeignOutcome map_peak(const ForeignContext&, const ForeignEntry& entry) {
   const auto rate = number_of(entry);
   if (!rate || *rate <= 0)
     return wrong(entry, "a number, above 0, or \"auto\"");
   return mapped({{"train.optimizer.lr", number_text(*rate)}});
 }
 
-Outcome map_floor(const Context& context, const Entry& entry) {
+ForeignOutcome map_floor(const ForeignContext& context, const ForeignEntry& entry) {
   const auto ratio = number_of(entry);
   if (!ratio || *ratio < 0 || *ratio > 1)
     return wrong(entry, "a number, 0 to 1");
   return mapped({{"train.schedule.min_lr", number_text(*ratio * rate_of(context))}});
 }
 
+ForeignRows mapped_rows() {
+  return {
+      {"type", Fate::mapped,
+       "`train.schedule.name`: WarmupLR is constant, WarmupCosineLR cosine, WarmupDecayLR linear; "
+       "the others are not supported",
+       map_type},
+      {"params.warmup_num_steps", Fate::mapped,
+       "`train.schedule.warmup`, in steps; in epochs with `--steps-per-epoch N`", map_steps},
+      {"params.warmup_max_lr", Fate::mapped, "`train.optimizer.lr`", map_peak},
+      {"params.warmup_type", Fate::built_in,
+       "warm-up is linear; log, which is DeepSpeed's default, is not supported", map_shape},
+      {"params.total_num_steps", Fate::mapped,
+       "`train.max_steps`; `train.epochs` is computed from it, or null", map_total},
+      {"params.cos_min_ratio", Fate::mapped, "`train.schedule.min_lr`: times the learning rate",
+       map_floor},
+  };
+}
+
 ForeignRows other_rows() {
-  ForeignRows rows;
-  for (const auto* key :
-       {"scheduler.params.lr_range_test_min_lr", "scheduler.params.lr_range_test_step_size",
-        "scheduler.params.lr_range_test_step_rate", "scheduler.params.lr_range_test_staircase",
-        "scheduler.params.cycle_min_lr", "scheduler.params.cycle_max_lr",
-        "scheduler.params.decay_lr_rate", "scheduler.params.cycle_first_step_size",
-        "scheduler.params.cycle_second_step_size", "scheduler.params.cycle_first_stair_count",
-        "scheduler.params.cycle_second_stair_count", "scheduler.params.decay_step_size",
-        "scheduler.params.cycle_momentum", "scheduler.params.cycle_min_mom",
-        "scheduler.params.cycle_max_mom", "scheduler.params.decay_mom_rate"})
-    rows.push_back({.key = key,
-                    .default_value = Fate::refused,
-                    .says = "it belongs to a scheduler that troupe does not have; the nearest is "
-                            "cosine after a warm-up"});
-  rows.push_back({.key = "scheduler.params.last_batch_iteration",
-                  .default_value = Fate::built_in,
-                  .says = "a resumed run continues its schedule"});
-  return rows;
+  return below(
+      "params.",
+      joined({refused("a warm-up of W steps begins at lr / W; leave it at 0",
+                      {"warmup_min_lr", "warmup_min_ratio"}),
+              refused("it belongs to a scheduler that troupe does not have; the nearest is "
+                      "cosine after a warm-up",
+                      {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
+                       "lr_range_test_staircase", "cycle_min_lr", "cycle_max_lr", "decay_lr_rate",
+                       "cycle_first_step_size", "cycle_second_step_size", "cycle_first_stair_count",
+                       "cycle_second_stair_count", "decay_step_size", "cycle_momentum",
+                       "cycle_min_mom", "cycle_max_mom", "decay_mom_rate"}),
+              built_in("a resumed run continues its schedule", {"last_batch_iteration"})}));
 }
 
 } // namespace
@@ -141,41 +145,7 @@ ForeignRows other_rows() {
 
 ForeignRows deepspeed_scheduler_rows() {
   using namespace of_deepspeed_scheduler;
-  const std::string_view from_zero = "a warm-up of W steps begins at lr / W; leave it at 0";
-  ForeignRows rows = {
-      {.key = "scheduler.type",
-       .default_value = Fate::mapped,
-       .says = "`train.schedule.name`: WarmupLR is constant, WarmupCosineLR cosine, WarmupDecayLR "
-               "linear; the others are not supported",
-       .map = map_type},
-      {.key = "scheduler.params.warmup_num_steps",
-       .default_value = Fate::mapped,
-       .says = "`train.schedule.warmup`, in steps; in epochs with `--steps-per-epoch N`",
-       .map = map_steps},
-      {.key = "scheduler.params.warmup_max_lr",
-       .default_value = Fate::mapped,
-       .says = "`train.optimizer.lr`",
-       .map = map_peak},
-      {.key = "scheduler.params.warmup_type",
-       .default_value = Fate::built_in,
-       .says = "warm-up is linear; log, which is DeepSpeed's default, is not supported",
-       .map = map_shape},
-      {.key = "scheduler.params.total_num_steps",
-       .default_value = Fate::mapped,
-       .says = "`train.max_steps`; `train.epochs` is computed from it, or null",
-       .map = map_total},
-      {.key = "scheduler.params.cos_min_ratio",
-       .default_value = Fate::mapped,
-       .says = "`train.schedule.min_lr`: times the learning rate",
-       .map = map_floor},
-      {.key = "scheduler.params.warmup_min_lr", .default_value = Fate::refused, .says = from_zero},
-      {.key = "scheduler.params.warmup_min_ratio",
-       .default_value = Fate::refused,
-       .says = from_zero},
-  };
-  for (auto& row : other_rows())
-    rows.push_back(row);
-  return rows;
+  return below("scheduler.", joined({mapped_rows(), other_rows()}));
 }
 
 } // namespace troupe

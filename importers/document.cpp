@@ -1,5 +1,7 @@
 #include "importers/document.hpp"
 
+#include "core/config/text_file.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -13,6 +15,16 @@ ConfigProblem ForeignEntry::problem(std::string source, std::string what, std::s
 const ForeignEntry* ForeignDocument::find(std::string_view key) const {
   const auto found = std::ranges::find(entries, key, &ForeignEntry::key);
   return found == entries.end() ? nullptr : &*found;
+}
+
+ForeignResult read_foreign_file(const std::filesystem::path& path, ForeignFormat format) {
+  const auto text = read_config_text(path, {".json", ".hjson", ".yaml", ".yml"});
+  if (!text)
+    return tl::unexpected(std::vector{text.error()});
+  const auto read = format == ForeignFormat::json    ? read_foreign_json
+                    : format == ForeignFormat::hjson ? read_foreign_hjson
+                                                     : read_foreign_yaml;
+  return read(*text, path.string());
 }
 
 } // namespace troupe

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace troupe {
 
@@ -44,27 +45,26 @@ std::string idle_reason(const ForeignRow& row, const ForeignContext& context,
     return closed + " is off";
   const bool asks_nothing =
       !row.needed && (entry.kind == ForeignKind::null || entry.kind == ForeignKind::mapping);
-  if (asks_nothing || (row.map == nullptr && (is_neutral(entry) || entry.text == row.neutral)))
+  if (asks_nothing || (!row.map && (is_neutral(entry) || entry.text == row.neutral)))
     return fmt::format("{} enables nothing", value_text(entry));
   return {};
 }
 
-std::string_view word_of(Fate fate) {
-  switch (fate) {
-  case Fate::mapped:
-    return "mapped";
-  case Fate::built_in:
-    return "built in";
-  case Fate::left_out:
-    return "not supported; trains the same";
-  case Fate::refused:
-    return "**not supported**";
-  default:
-    return "no effect";
-  }
-}
-
 } // namespace
+
+const FateNames& names_of(Fate fate) {
+  static constexpr std::array<FateNames, 8> names = {{
+      {"mapped", "mapped"},
+      {"built in", "built in: "},
+      {"not supported; trains the same", "not supported: "},
+      {"**not supported**", "not supported, left out: "},
+      {"no effect", "no effect: "},
+      {"no effect", "\"auto\" is left at troupe's default"},
+      {"no effect", "wrong: "},
+      {"no effect", "warning: ignored: "},
+  }};
+  return names[static_cast<std::size_t>(fate)];
+}
 
 const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view key) {
   const auto exact = std::ranges::find(rows, key, &ForeignRow::key);
@@ -77,21 +77,21 @@ const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view ke
 
 ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
                           const ForeignEntry& entry) {
-  if (row.default_value == Fate::built_in && !row.map) // whatever the value is
+  if (row.fate == Fate::built_in && !row.map) // whatever the value is
     return {Fate::built_in, std::string{row.says}};
   if (auto idle = idle_reason(row, context, entry); !idle.empty())
     return {Fate::idle, std::move(idle)};
   if (is_auto(entry) && entry.key.starts_with(context.auto_below))
-    return {Fate::open, row.default_value == Fate::mapped ? std::string{row.says} : std::string{}};
+    return {Fate::open, row.fate == Fate::mapped ? std::string{row.says} : std::string{}};
   if (row.map)
     return row.map(context, entry);
-  return {row.default_value, std::string{row.says}};
+  return {row.fate, std::string{row.says}};
 }
 
 std::string foreign_rows_markdown(std::span<const ForeignRow> rows) {
   std::string text = "| key | translation | details, or what to do instead |\n|---|---|---|\n";
   for (const auto& row : rows)
-    text += fmt::format("| `{}` | {} | {} |\n", row.key, word_of(row.default_value), row.says);
+    text += fmt::format("| `{}` | {} | {} |\n", row.key, names_of(row.fate).in_table, row.says);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include "importers/document.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,13 @@ enum class Fate : std::uint8_t {
   wrong,    ///< not a valid value of the key
   unknown,  ///< no row has the key; left out, with a warning
 };
+
+/// How a fate is named in the tables of the documentation, and at the begin of a line of the
+/// report.
+struct FateNames {
+  std::string_view in_table, in_report;
+};
+const FateNames& names_of(Fate fate);
 
 /// Precedence among several settings of one key: the firmest wins. Two firm ones must agree.
 enum class Firmness : std::uint8_t {
@@ -66,16 +74,19 @@ struct ForeignContext {
   const ForeignEntry* find(std::string_view key) const { return document.find(key); }
 };
 
+/// Translates a value of a row's key.
+using ForeignMap = std::function<ForeignOutcome(const ForeignContext&, const ForeignEntry&)>;
+
 struct ForeignRow {
-  std::string_view key;  ///< "flops_profiler.*": all keys below
-  Fate default_value;    ///< for a value that has an effect
+  std::string key;       ///< "flops_profiler.*": all keys below
+  Fate fate;             ///< of a value that has an effect, without `map`
   std::string_view says; ///< the keys it maps to; else why not, and what to do instead
+  ForeignMap map = {};
   /// Condition "KEY" (is on) or "KEY=VALUE". If it does not hold, the row's key is idle. A missing
   /// KEY does not hold.
   std::string_view when = {};
   std::string_view neutral = {}; ///< another value without effect, besides false, 0, none and such
-  ForeignOutcome (*map)(const ForeignContext&, const ForeignEntry&) = nullptr;
-  bool needed = false; ///< null is not a valid value
+  bool needed = false;           ///< null is not a valid value
 };
 using ForeignRows = std::vector<ForeignRow>;
 
@@ -89,6 +100,11 @@ const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view ke
 /// Returns the outcome of an entry that has a row.
 ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
                           const ForeignEntry& entry);
+
+/// Returns the outcome of an entry without a row: Fate::unknown, or refused unless the context
+/// allows it; wrong if its value or its location is.
+ForeignOutcome outcome_of_unknown(std::span<const ForeignRow> rows, const ForeignContext& context,
+                                  const ForeignEntry& entry);
 
 /// Returns the rows as a Markdown table.
 std::string foreign_rows_markdown(std::span<const ForeignRow> rows);

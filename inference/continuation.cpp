@@ -81,4 +81,13 @@ Result<bool> Continuation::finish(Ending ending) {
   return false;
 }
 
+Result<Generated> generate(const SavedModel& model, const training::GenerateOptions& options,
+                           const TakeText& take, const training::SayLine& say) {
+  TROUPE_TRY(auto text, Continuation::begin(model, options, take, say));
+  for (bool goes_on = true; goes_on;) {
+    TROUPE_TRY(goes_on, text.advance());
+  }
+  return text.result();
+}
+
 } // namespace troupe::inference

@@ -67,4 +67,9 @@ private:
   Clock::time_point begin_;
 };
 
+/// Generates the whole continuation of a text. `take` receives the text without the prompt. Equal
+/// options give equal texts on the same machine. Blocks. Errors: those of Continuation.
+Result<Generated> generate(const SavedModel& model, const training::GenerateOptions& options,
+                           const TakeText& take, const training::SayLine& say = {});
+
 } // namespace troupe::inference

@@ -48,7 +48,7 @@ Status Decoder::prepare(const SavedModel& model) {
   TROUPE_TRY(first_, device_->allocate(sizeof(std::int32_t), MemoryKind::data));
   TROUPE_TRY(auto step, compile(1));
   TROUPE_TRY(const auto weights, weights_of(model));
-  const auto stored = stored_type(precision_of(config_.precision.mode).value_or(Precision::fp32));
+  const auto stored = stored_type(config_.precision.mode);
   TROUPE_TRY(weights_,
              DeviceWeights::load(*device_, *stream_, step.executable->layout(), weights, stored));
   TROUPE_TRY(weights_.bind(*step.executable, *stream_));

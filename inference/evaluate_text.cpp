@@ -31,13 +31,7 @@ Result<std::vector<std::int64_t>> bytes_of_ids(const data::Tokenizer& tokenizer)
   return lengths;
 }
 
-/// The sum must include every window.
-Status refuse_unreadable(const SamplePrediction& prediction) {
-  return prediction.error ? Status{failure(*prediction.error)} : Status{};
-}
-
-} // namespace
-
+/// Returns the number of bytes in the text of the windows' targets.
 Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
                                       const data::Tokenizer& tokenizer) {
   TROUPE_TRY(const auto lengths, bytes_of_ids(tokenizer));
@@ -54,12 +48,19 @@ Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
   return bytes;
 }
 
+/// The sum must include every window.
+Status refuse_unreadable(const SamplePrediction& prediction) {
+  return prediction.error ? Status{failure(*prediction.error)} : Status{};
+}
+
+} // namespace
+
 Result<TextScore> evaluate_text(const SavedModel& model, const training::SayLine& say) {
   if (nn::input_spec(model.config).vocabulary == 0)
     return fail(Errc::invalid_input, "{} does not read tokens; use `troupe predict`",
                 model.config.model.name);
   const auto& data = model.config.data;
-  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(data.tokenizer, data.tokenizer_split));
+  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(data.tokenizer.path, data.tokenizer.split));
   TROUPE_TRY(const auto windows, data::open_text(data, data::Split::test));
   TROUPE_TRY(data::check_vocabulary(*windows, model.config));
   TROUPE_TRY(const auto bytes, bytes_of_targets(*windows, *tokenizer));

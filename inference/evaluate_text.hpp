@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "data/tokens/token_dataset.hpp"
 #include "inference/saved_model.hpp"
 #include "training/platforms/platform.hpp"
 
@@ -27,13 +26,8 @@ struct TextScore {
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };
 
-/// Returns the number of bytes in the text of the windows' targets. Errors: those of
-/// TokenDataset::read; Errc::data for an id that the tokenizer lacks.
-Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
-                                      const data::Tokenizer& tokenizer);
-
-/// Evaluates the model on the test part of the config's texts or on data.test_root. The loss equals
-/// the one that a run of this config measures. Blocks, and tokenizes the texts first if necessary.
+/// Evaluates the model on the texts of data.validation. The loss equals the one that a run of this
+/// config measures. Blocks, and tokenizes the texts first if necessary.
 /// Errors: those of opening the texts and the tokenizer, of check_vocabulary and of Predictor;
 /// invalid_input for a model that does not read tokens.
 Result<TextScore> evaluate_text(const SavedModel& model, const training::SayLine& say = {});

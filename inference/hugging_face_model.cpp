@@ -38,8 +38,8 @@ Result<Config> config_of_hugging_face(const fs::path& folder, const training::Sa
       parse_config(imported.yaml, escaped(folder.string()), {}, Capabilities::all(), catalogue);
   if (!config)
     return failure(to_error(config.error()));
-  if (config->data.tokenizer == byte_tokenizer && !has_byte_vocabulary(config->model))
-    config->data.tokenizer = folder.string();
+  if (config->data.tokenizer.path == byte_tokenizer && !has_byte_vocabulary(config->model))
+    config->data.tokenizer.path = folder.string();
   return *std::move(config);
 }
 

@@ -27,16 +27,6 @@ Status check_there(std::span<const fs::path> paths) {
   return {};
 }
 
-data::Normalization normalization(const training::InputNormalization& input) {
-  data::Normalization made;
-  for (std::size_t c = 0; c < made.mean.size() && !input.mean.empty(); ++c) {
-    const auto i = std::min(c, input.mean.size() - 1); // grey has one
-    made.mean[c] = static_cast<float>(input.mean[i]);
-    made.deviation[c] = static_cast<float>(input.deviation[i]);
-  }
-  return made;
-}
-
 Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> paths) {
   Paths files;
   std::vector<std::string> notes;
@@ -56,9 +46,10 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
                        .source = {},
                        .class_names = model.card.class_names,
                        .channels = static_cast<int>(config.model.in_channels)};
-  TROUPE_TRY(auto augment, data::augment_options(config.data, config.model, info, data::Split::test,
-                                                 config.run.seed));
-  augment.normalization = normalization(*model.card.input);
+  auto augment =
+      data::augment_options(config.data, config.model, info, data::Split::test, config.run.seed);
+  augment.normalization =
+      data::normalization_of(model.card.input->mean, model.card.input->deviation);
   auto name = [shared = std::make_shared<const Paths>(files)](std::int64_t sample) {
     return (*shared)[static_cast<std::size_t>(sample)].string();
   };
@@ -106,7 +97,7 @@ namespace {
 /// Whether a split of a table can be opened without its training rows.
 bool describes_classes(const SavedModel& model) {
   return traits_of_data(model.config.data).sample == SampleKind::table_row &&
-         (model.config.model.loss != "cross_entropy" ||
+         (model.config.model.loss != LossKind::cross_entropy ||
           std::ssize(model.trained_class_names) == model.config.model.num_classes);
 }
 

@@ -69,7 +69,7 @@ private:
   Status open();
   Status fill(std::int64_t step);
   Status ask(std::int64_t step) {
-    return predictor_.ask(fillings_[static_cast<std::size_t>(step % producer_->slots())],
+    return predictor_.ask(batches_[static_cast<std::size_t>(step % producer_->slots())],
                           answers_[static_cast<std::size_t>(step % 2)]);
   }
   Status take(std::int64_t step);
@@ -86,7 +86,7 @@ private:
   std::int64_t steps_;
   FirstFailure failure_;
   std::shared_ptr<training::BatchProducer> producer_;
-  std::vector<training::Filling> fillings_; ///< by slot
+  std::vector<training::MicroBatch> batches_; ///< by slot
   std::array<Answer, 2> answers_;
   std::vector<std::int32_t> order_;
   Score score_;
@@ -100,7 +100,7 @@ Status PredictionRun::open() {
     adapter_ = tolerant_;
   }
   TROUPE_TRY(producer_, predictor_.make_producer(adapter_, std::min(steps_, most_slots)));
-  fillings_.resize(static_cast<std::size_t>(producer_->slots()));
+  batches_.resize(static_cast<std::size_t>(producer_->slots()));
   return {};
 }
 
@@ -108,7 +108,7 @@ Status PredictionRun::fill(std::int64_t step) {
   if (step >= steps_)
     return {};
   const auto slot = static_cast<std::int32_t>(step % producer_->slots());
-  fillings_[static_cast<std::size_t>(slot)] =
+  batches_[static_cast<std::size_t>(slot)] =
       producer_->fill(slot, {0, step}, {}, [this](Error error) { failure_.set(std::move(error)); });
   return {};
 }

@@ -24,7 +24,7 @@ Predictor::Predictor(const SavedModel& model)
                                                               ? 0
                                                               : model.config.model.num_classes},
       threads_{training::threads_per_worker(model.config.devices)},
-      stored_{stored_type(precision_of(model.config.precision.mode).value_or(Precision::fp32))} {}
+      stored_{stored_type(model.config.precision.mode)} {}
 
 Predictor::~Predictor() {
   drain();
@@ -84,12 +84,12 @@ Result<std::shared_ptr<training::BatchProducer>> Predictor::make_producer(data::
           .slice = {},
           .slots = slots,
           .format = format_,
-          .host_streams = loaders_,
+          .host = training::HostLoader{loaders_},
           .streams = &loaders_,
           .trace = {}});
 }
 
-Status Predictor::ask(const training::Filling& batch, Answer& answer) {
+Status Predictor::ask(const training::MicroBatch& batch, Answer& answer) {
   answer.logits.resize(static_cast<std::size_t>(batch_ * outputs_));
   stream_->wait(batch.ready);
   TROUPE_TRY(executable_->set_batch(batch.view));

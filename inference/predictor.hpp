@@ -42,7 +42,7 @@ public:
   /// 0 for a language model: computing its loss never stores all logits.
   std::int64_t outputs() const { return outputs_; }
   /// Enqueues the computation of a batch. `answer` must live until finish().
-  Status ask(const training::Filling& batch, Answer& answer);
+  Status ask(const training::MicroBatch& batch, Answer& answer);
   /// Blocks until all enqueued batches are computed.
   Status finish() { return stream_->synchronize(); }
   /// The executable, for profiling.

@@ -3,8 +3,8 @@
 
 #include "core/error.hpp"
 #include "core/fail.hpp"
+#include "data/tokenizer/characters.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/whole_characters.hpp"
 
 #include <cstddef>
 #include <functional>

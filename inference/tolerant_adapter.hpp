@@ -1,7 +1,7 @@
 /// A data set with unreadable samples, for predictions: each sample is requested once, and each
 /// gets a result or an error. Training handles such files differently: its batches must be the same
 /// for any number of workers, so an unreadable sample is replaced and counted
-/// (data/unreadable.hpp).
+/// (data/file_notes.hpp).
 #pragma once
 
 #include "data/adapter.hpp"

@@ -36,6 +36,13 @@ using enum MetricType;
 using enum Teller;
 using M = MetricName;
 
+/// A metric with labels.
+template <class... Labels>
+constexpr M metric(std::string_view name, MetricType type, Teller teller, std::string_view help,
+                   const Labels&... labels) {
+  return {name, type, teller, help, {labels...}};
+}
+
 } // namespace names
 
 } // namespace troupe::metrics

@@ -10,11 +10,9 @@ namespace troupe::metrics {
 
 namespace {
 
-constexpr double smallest_written_out = 1e-4;
-
-/// "3.6e-6": no trailing zeros, and no leading zeros in the exponent.
-std::string scientific(double value, int digits) {
-  const auto text = fmt::format("{:.{}e}", value, digits - 1);
+/// "3.61e-6": no trailing zeros, and no leading zeros in the exponent.
+std::string scientific(double value) {
+  const auto text = fmt::format("{:.2e}", value);
   const auto e = text.find('e');
   auto mantissa = text.substr(0, e);
   if (mantissa.find('.') != mantissa.npos)
@@ -37,8 +35,8 @@ std::string part_of_epochs(std::int64_t steps, std::int64_t steps_per_epoch) {
 
 std::string format_loss(double loss) {
   const double size = std::abs(loss);
-  if (size != 0 && size < smallest_written_out)
-    return scientific(loss, 3);
+  if (size != 0 && size < 1e-4)
+    return scientific(loss);
   if (size != 0 && size < 0.01)
     return fmt::format("{:.3g}", loss);
   return fmt::format(fmt::runtime(size < 100 ? "{:.4f}" : "{:.5g}"), loss);
@@ -116,23 +114,6 @@ std::string format_clock(double seconds) {
   if (whole < 3600)
     return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole % 3600 / 60, whole % 60);
-}
-
-std::string format_number(double value) {
-  const double size = std::abs(value);
-  if (size != 0 && size < smallest_written_out)
-    return scientific(value, 2);
-  if (size >= 1e6)
-    return fmt::format("{:.4g}M", value / 1e6);
-  if (size >= 9999.5) // four digits would be "1e+04"
-    return fmt::format("{:.4g}k", value / 1e3);
-  return fmt::format("{:.4g}", value);
-}
-
-std::string capitalized(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
-    text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  return text;
 }
 
 } // namespace troupe::metrics

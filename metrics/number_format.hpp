@@ -25,7 +25,5 @@ std::string format_count(std::int64_t count);                   ///< "1,234,567"
 std::string format_bytes(double bytes);                         ///< "1.5 GiB"
 std::string format_seconds(double seconds); ///< "12.3 ms", "4.2 s", "12 min 30 s", "1 h 05 min"
 std::string format_clock(double seconds);   ///< "0:45", "12:34", "1:02:03"; "-:--" if unknown
-std::string capitalized(std::string text);  ///< "Images"
-std::string format_number(double value);    ///< few digits: "0.001", "3.6e-6", "12", "1.5k"
 
 } // namespace troupe::metrics

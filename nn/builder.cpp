@@ -76,8 +76,6 @@ TensorId GraphBuilder::apply(Op op, const std::string& name, std::vector<TensorI
 
 TensorId GraphBuilder::conv2d(const std::string& name, TensorId x, std::int64_t out,
                               const Conv2dAttributes& attributes) {
-  if (!status_)
-    return -1;
   const auto in = shape(x).rank() == 4 ? shape(x)[3] : 0;
   const auto fan_out = static_cast<double>(out * attributes.kernel * attributes.kernel);
   const auto weight = parameter(name + ".weight", {out, in, attributes.kernel, attributes.kernel},
@@ -86,8 +84,6 @@ TensorId GraphBuilder::conv2d(const std::string& name, TensorId x, std::int64_t 
 }
 
 TensorId GraphBuilder::batch_norm(const std::string& name, TensorId x, bool training) {
-  if (!status_)
-    return -1;
   const auto channels = channels_of(x);
   const auto scale = parameter(name + ".weight", channels, Initial::constant(1));
   const auto shift = parameter(name + ".bias", channels, Initial::constant(0));
@@ -99,8 +95,6 @@ TensorId GraphBuilder::batch_norm(const std::string& name, TensorId x, bool trai
 
 TensorId GraphBuilder::layer_norm(const std::string& name, TensorId x,
                                   const LayerNormAttributes& attributes) {
-  if (!status_)
-    return -1;
   const auto channels = channels_of(x);
   const auto scale = parameter(name + ".weight", channels, Initial::constant(1));
   const auto shift = parameter(name + ".bias", channels, Initial::constant(0));
@@ -131,7 +125,7 @@ TensorId GraphBuilder::avg_pool(const std::string& name, TensorId x,
 }
 
 TensorId GraphBuilder::global_avg_pool(const std::string& name, TensorId x) {
-  if (!status_ || shape(x).rank() != 4)
+  if (shape(x).rank() != 4)
     return avg_pool(name, x, {});
   return avg_pool(name, x, {.kernel_h = shape(x)[1], .kernel_w = shape(x)[2], .stride = 1});
 }
@@ -147,8 +141,6 @@ TensorId GraphBuilder::flatten(const std::string& name, TensorId x) {
 
 TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t out,
                               const LinearOptions& options) {
-  if (!status_)
-    return -1;
   const auto in = shape(x).rank() == 2 ? shape(x)[1] : 0;
   const auto default_value = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
   const auto& output = options.output.empty() ? name : options.output;

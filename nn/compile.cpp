@@ -3,21 +3,15 @@
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
+#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/modules.hpp"
+#include "nn/passes/annotate.hpp"
 #include "nn/passes/autocast.hpp"
 #include "nn/passes/autodiff.hpp"
 #include "nn/passes/choose_recompute.hpp"
 #include "nn/passes/drop_casts.hpp"
-#include "nn/passes/finish_block_ends.hpp"
-#include "nn/passes/fuse_block_ends.hpp"
-#include "nn/passes/fuse_linear_loss.hpp"
-#include "nn/passes/fuse_loss.hpp"
-#include "nn/passes/fuse_max_pool.hpp"
-#include "nn/passes/normalize_loss.hpp"
-#include "nn/passes/scale_loss.hpp"
-#include "nn/passes/sync_batch_norm.hpp"
-#include "nn/unit_names.hpp"
+#include "nn/passes/fuse_training.hpp"
 #include "nn/validate.hpp"
 
 #include <algorithm>
@@ -96,17 +90,12 @@ Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
   TROUPE_TRY(auto planned, plan_memory(graph, options.memory));
   prepared.graph = std::move(graph);
   prepared.memory = std::move(planned.plan);
-  prepared.memory_lower_bound_bytes = planned.lower_bound_bytes;
   return prepared;
 }
 
 Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, PassMode pass_mode,
                                     PassOptions options) {
-  const auto& mode = config.precision.mode;
-  const auto precision = precision_of(mode);
-  if (!precision)
-    return fail(Errc::invalid_input, "there is no precision \"{}\"", mode);
-  options.precision = *precision;
+  options.precision = config.precision.mode;
   options.autocast_off = config.model.autocast_off;
   options.scale_loss = config.precision.loss_scale.enabled;
   options.recompute = config.train.recompute;
@@ -119,8 +108,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pa
                            .label_smoothing =
                                training ? static_cast<float>(config.train.label_smoothing) : 0.0f};
   TROUPE_TRY(const auto forward, build_model(config.model, model));
-  TROUPE_TRY(
-      to_status(unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward.units)));
+  TROUPE_TRY(to_status(unknown_units("parallel.wrap", config.parallel.wrap.units, forward.units)));
   TROUPE_TRY(to_status(find_rate_conflicts(config.train, forward)));
   return run_passes(forward, pass_mode, options);
 }
@@ -128,19 +116,17 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pa
 DType image_type(const Config& config) {
   if (input_spec(config).vocabulary > 0)
     return DType::i32;
-  const auto precision = precision_of(config.precision.mode);
-  if (!precision)
-    return DType::f32;
+  const auto precision = config.precision.mode;
   const auto& off = config.model.autocast_off;
-  if (!is_amp(*precision) || off.empty())
-    return compute_type(*precision);
+  if (!is_amp(precision) || off.empty())
+    return compute_type(precision);
   const auto graph = build_model(config.model, {.input = input_spec(config), .training = false});
   // The first unit reads the images. All of it counts, because flatten's output is still the
   // images.
   const bool all_on = graph && std::ranges::all_of(graph->nodes, [&](const Node& node) {
                         return node.unit > 0 || is_autocast(module_of(*graph, node), off);
                       });
-  return all_on ? compute_type(*precision) : DType::f32;
+  return all_on ? compute_type(precision) : DType::f32;
 }
 
 } // namespace troupe::nn

@@ -10,7 +10,7 @@
 #include "nn/passes/fold_batch_norm.hpp"
 #include "nn/passes/format_input.hpp"
 #include "nn/passes/fuse.hpp"
-#include "nn/passes/fuse_statistics.hpp"
+#include "nn/passes/fuse_training.hpp"
 #include "nn/passes/plan_memory.hpp"
 
 #include <optional>
@@ -48,8 +48,7 @@ struct RecomputeEffect {
 
 struct PreparedModel {
   Graph graph;
-  MemoryPlan memory; ///< for CompileOptions::memory
-  std::size_t memory_lower_bound_bytes = 0;
+  MemoryPlan memory;                        ///< for CompileOptions::memory
   std::optional<RecomputeEffect> recompute; ///< if train.recompute is set
   std::vector<BatchNormFolding> foldings;   ///< the folded batch norms
 };

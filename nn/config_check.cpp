@@ -2,12 +2,11 @@
 
 #include "core/config/config.hpp"
 #include "core/config/data_sets.hpp"
-#include "nn/divisible.hpp"
+#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autocast_regions.hpp"
-#include "nn/unit_names.hpp"
 
 #include <fmt/ranges.h>
 
@@ -63,14 +62,14 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
 /// model. Files are not read.
 ConfigConflicts unknown_vocabulary(const Config& config) {
   if (traits_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
-      config.data.tokenizer == byte_tokenizer)
+      config.data.tokenizer.path == byte_tokenizer)
     return {};
   return {
       {{"model.vocabulary", "data.tokenizer"},
        "the config does not contain the vocabulary size of a tokenizer that is read from files",
        fmt::format(
            "at least the tokenizer's number of tokens, which troupe tokenize --tokenizer {} shows",
-           config.data.tokenizer)}};
+           config.data.tokenizer.path)}};
 }
 
 std::string names_help(const ModelConfig& model) {
@@ -88,6 +87,28 @@ std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
     keys.push_back(std::move(one.key));
   }
   return keys;
+}
+
+/// Returns conflicts between the model, its keys and the data.
+ConfigConflicts find_model_conflicts(const Config& config) {
+  const auto family = family_of(config.model);
+  if (!family)
+    return {};
+  auto found = find_conflicts(config.model, input_spec(config));
+  append(found, unknown_vocabulary(config));
+  append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
+  return found;
+}
+
+/// Returns one sentence for each key that is set but has no effect on the model.
+std::vector<std::string> unused_key_notes(const Config& config) {
+  std::vector<std::string> notes;
+  auto model = config.model; // keys point to mutable members
+  if (const auto family = family_of(model))
+    for (const auto& one : unused_keys(model, *family))
+      notes.push_back(fmt::format("{} has no effect: {}", one.key.path,
+                                  fmt::format(fmt::runtime(one.elsewhere), model.name)));
+  return notes;
 }
 
 } // namespace
@@ -111,16 +132,6 @@ Catalogue catalogue_of(const Config& config) {
   return catalogue;
 }
 
-ConfigConflicts find_model_conflicts(const Config& config) {
-  const auto family = family_of(config.model);
-  if (!family)
-    return {};
-  auto found = find_conflicts(config.model, input_spec(config));
-  append(found, unknown_vocabulary(config));
-  append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
-  return found;
-}
-
 ConfigConflicts find_graph_conflicts(const Config& config) {
   // Names do not depend on the batch, and evaluation accepts a single sample.
   const auto forward = build_model(config.model, {.input = input_spec(config), .training = false});
@@ -128,20 +139,10 @@ ConfigConflicts find_graph_conflicts(const Config& config) {
     return {};
   auto found = find_conflicts(config.model.autocast_off, *forward);
   append(found, unknown_units("train.recompute", config.train.recompute.names, forward->units));
-  append(found, unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units));
+  append(found, unknown_units("parallel.wrap", config.parallel.wrap.units, forward->units));
   append(found, find_rate_conflicts(config.train, *forward));
   append(found, too_much_to_divide(config, *forward));
   return found;
-}
-
-std::vector<std::string> unused_key_notes(const Config& config) {
-  std::vector<std::string> notes;
-  auto model = config.model; // keys point to mutable members
-  if (const auto family = family_of(model))
-    for (const auto& one : unused_keys(model, *family))
-      notes.push_back(fmt::format("{} has no effect: {}", one.key.path,
-                                  fmt::format(fmt::runtime(one.elsewhere), model.name)));
-  return notes;
 }
 
 } // namespace troupe::nn

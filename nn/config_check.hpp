@@ -13,15 +13,9 @@ Catalogue model_catalogue(const CustomRows<Family>& own = {});
 /// carries.
 Catalogue catalogue_of(const Config& config);
 
-/// Returns conflicts between the model, its keys and the data.
-ConfigConflicts find_model_conflicts(const Config& config);
-
 /// Returns conflicts with the model's graph: names of modules and units that it does not have, and
 /// more to divide than it has. Returns none for a model that cannot be built; prepare_model reports
 /// the reason.
 ConfigConflicts find_graph_conflicts(const Config& config);
-
-/// Returns one sentence for each key that is set but has no effect on the model.
-std::vector<std::string> unused_key_notes(const Config& config);
 
 } // namespace troupe::nn

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <limits>
 
 namespace troupe::nn {
@@ -19,7 +18,7 @@ namespace {
 using Names = std::vector<std::string>;
 using NamedParameters = std::span<const ParameterName>;
 
-std::string_view module_of(const ParameterName& parameter) {
+std::string_view module_name(const ParameterName& parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.'));
 }
 
@@ -28,30 +27,14 @@ std::ptrdiff_t count(NamedParameters parameters, std::string_view name) {
                                [&](const auto& parameter) { return belongs_to(parameter, name); });
 }
 
-void append_new(Names& names, std::string name) {
-  if (std::ranges::count(names, name) == 0)
-    names.push_back(std::move(name));
-}
-
 /// Returns the modules that have parameters and their parents: "layer1", "layer1.0",
 /// "layer1.0.conv1".
 Names modules_with_parameters(NamedParameters parameters) {
-  Names names;
+  Names modules;
   for (const auto& parameter : parameters)
-    for (const auto full : {parameter.unit, module_of(parameter)})
-      for (auto dot = full.find('.');; dot = full.find('.', dot + 1)) {
-        append_new(names, std::string{full.substr(0, dot)});
-        if (dot == std::string_view::npos)
-          break;
-      }
-  return names;
-}
-
-std::string outermost(const Names& names) {
-  Names found;
-  std::ranges::copy_if(names, std::back_inserter(found),
-                       [](const auto& name) { return name.find('.') == std::string::npos; });
-  return fmt::format("{}, and the units and modules inside them", fmt::join(found, ", "));
+    for (const auto full : {parameter.unit, module_name(parameter)})
+      modules.emplace_back(full);
+  return with_parents(modules);
 }
 
 /// Checks the names of one key.
@@ -66,7 +49,9 @@ public:
     if (count(parameters_, name) > 0)
       return true;
     refuse(fmt::format("the model has no unit or module \"{}\" with parameters", echoed(name)),
-           outermost(known_), suggest(name, known_));
+           fmt::format("{}, and the units and modules inside them",
+                       fmt::join(outermost(known_), ", ")),
+           suggest(name, known_));
     return false;
   }
   void refuse(std::string what, std::string allowed, std::string suggestion = {}) {
@@ -126,7 +111,7 @@ std::vector<ParameterName> parameter_names(const StorageLayout& layout) {
 }
 
 bool belongs_to(const ParameterName& parameter, std::string_view name) {
-  return is_within(parameter.unit, name) || is_within(module_of(parameter), name);
+  return is_within(parameter.unit, name) || is_within(module_name(parameter), name);
 }
 
 bool is_frozen(const ParameterName& parameter, const std::vector<std::string>& freeze) {
@@ -151,7 +136,7 @@ std::vector<double> rate_factors(const TrainConfig& train, NamedParameters param
 }
 
 bool decays(const OptimizerConfig& optimizer, const Shape& shape) {
-  return optimizer.decay == "all" || shape.rank() > 1;
+  return optimizer.decay == DecayScope::all || shape.rank() > 1;
 }
 
 std::vector<ParameterRate> parameter_rates(const TrainConfig& train, const StorageLayout& layout) {

@@ -2,7 +2,7 @@
 /// train.optimizer.decay, the equivalents of PyTorch's requires_grad and parameter groups.
 #pragma once
 
-#include "core/config/training.hpp"
+#include "core/config/train.hpp"
 #include "core/config/validate.hpp"
 #include "core/device/executable.hpp"
 #include "core/graph/graph.hpp"

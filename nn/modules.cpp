@@ -1,6 +1,7 @@
 #include "nn/modules.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -19,21 +20,32 @@ bool is_within(std::string_view module, std::string_view name) {
   return module.starts_with(name) && (module.size() == name.size() || module[name.size()] == '.');
 }
 
-std::vector<std::string> module_names(const Graph& forward) {
+std::vector<std::string> with_parents(const std::vector<std::string>& modules) {
   std::vector<std::string> names;
   std::unordered_set<std::string> known;
-  for (const auto& node : forward.nodes) {
-    if (forward[node.outputs[0]].role == Role::output)
-      continue;
-    const auto module = module_of(forward, node);
+  for (const auto& module : modules)
     for (auto dot = module.find('.');; dot = module.find('.', dot + 1)) {
       if (auto name = module.substr(0, dot); known.insert(name).second)
         names.push_back(std::move(name));
       if (dot == std::string::npos)
         break;
     }
-  }
   return names;
+}
+
+std::vector<std::string> outermost(const std::vector<std::string>& modules) {
+  std::vector<std::string> names;
+  std::ranges::copy_if(modules, std::back_inserter(names),
+                       [](const auto& module) { return module.find('.') == std::string::npos; });
+  return names;
+}
+
+std::vector<std::string> module_names(const Graph& forward) {
+  std::vector<std::string> modules;
+  for (const auto& node : forward.nodes)
+    if (forward[node.outputs[0]].role != Role::output)
+      modules.push_back(module_of(forward, node));
+  return with_parents(modules);
 }
 
 } // namespace troupe::nn

@@ -18,6 +18,12 @@ std::string module_of(const Graph& graph, const Node& node);
 /// "layer1".
 bool is_within(std::string_view module, std::string_view name);
 
+/// Returns the modules and their parents, each once, parents first: "layer1", "layer1.0".
+std::vector<std::string> with_parents(const std::vector<std::string>& modules);
+
+/// Returns the modules that have no parent.
+std::vector<std::string> outermost(const std::vector<std::string>& modules);
+
 /// Returns all modules of a forward graph and their parents, in the order of the nodes: "layer1",
 /// "layer1.0", "layer1.0.conv1". Losses and counts are excluded, because they are not in the model.
 /// So is a language model's head, "lm_head", which is one op with its loss, whether its weight is

@@ -55,13 +55,13 @@ double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t ste
   const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
   if (step < warmup)
     return lr * static_cast<double>(step + 1) / static_cast<double>(warmup);
-  if (schedule.name == "step")
+  if (schedule.name == ScheduleKind::step)
     return after_milestones(schedule, lr, step, span);
-  if (schedule.name == "cosine")
+  if (schedule.name == ScheduleKind::cosine)
     return on_cosine(lr, schedule.min_lr, progress(step, warmup, end));
-  if (schedule.name == "linear")
+  if (schedule.name == ScheduleKind::linear)
     return std::lerp(lr, schedule.min_lr, progress(step, warmup, end));
-  if (schedule.name == "wsd") {
+  if (schedule.name == ScheduleKind::wsd) {
     const auto begin = std::max(warmup, end - steps_of(schedule.decay, span));
     return std::lerp(lr, schedule.min_lr, std::sqrt(progress(step, begin, end)));
   }
@@ -70,7 +70,7 @@ double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t ste
 
 Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
   const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
-  // Not rounded, like the check of the config (core/config/validate_schedule.cpp): half a step of a
+  // Not rounded, like the check of the config (core/config/validate_train.cpp): half a step of a
   // small run must not become a whole one.
   const auto is_past_end = [&](const Length& length) {
     return unrounded_steps(length, span) >= static_cast<double>(end);
@@ -79,14 +79,14 @@ Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
     return fail(Errc::invalid_input,
                 "train.schedule.warmup: {} steps of warm-up, but the run has only {} steps", warmup,
                 end);
-  if (schedule.name == "step")
+  if (schedule.name == ScheduleKind::step)
     for (const auto& milestone : schedule.milestones)
       if (is_past_end(milestone))
         return fail(Errc::invalid_input,
                     "train.schedule.milestones: {}, step {}, is never reached in {} steps",
                     format_length(milestone), steps_of(milestone, span), end);
   if (const auto decay = steps_of(schedule.decay, span);
-      schedule.name == "wsd" && decay > end - warmup)
+      schedule.name == ScheduleKind::wsd && decay > end - warmup)
     return fail(Errc::invalid_input,
                 "train.schedule.decay: {} steps of warm-up and {} of decay are more than the run's "
                 "{} steps",

@@ -1,7 +1,7 @@
 /// The learning rate as a pure function of the step, so that a resumed run needs no state for it.
 #pragma once
 
-#include "core/config/training.hpp"
+#include "core/config/train.hpp"
 #include "core/error.hpp"
 
 #include <cstdint>

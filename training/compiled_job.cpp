@@ -83,7 +83,7 @@ Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   compiled.train = std::move(train);
   compiled.input = nn::input_format(model.graph);
   const auto stored = stored_type(job().precision);
-  const auto buffers = float_type_of(config().parallel.mixed_precision.buffers);
+  const auto buffers = config().parallel.mixed_precision.buffers;
   const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};
   if (rounded.statistics != DType::f32)
     compiled.train = with_rounded_results(std::move(compiled.train), *compiled.device, rounded);

@@ -35,11 +35,7 @@ public:
     if (generation_.assignment.generation.shards > 0 && connection_group)
       TROUPE_TRY(await_all_loaded(*connection_group, generation_.assignment,
                                   job_.config.cluster.timeouts));
-    TROUPE_TRY(join_groups(*generation_.compiled_job->devices, generation_.rank_states, strategy_,
-                           {.generation = generation_.assignment.generation,
-                            .timeouts = job_.config.cluster.timeouts,
-                            .connection_group = connection_group,
-                            .statistics = job_.config.model.sync_batch_norm}));
+    TROUPE_TRY(join_groups(generation_, connection_group));
     if (strategy_.is_asynchronous())
       TROUPE_TRY(add_owners(connection_group));
     if (strategy_.has_replica_groups())
@@ -67,7 +63,7 @@ private:
 
   Generation& generation_;
   const Job& job_;
-  const collectives::Strategy& strategy_;
+  const Strategy& strategy_;
 };
 
 Status GenerationBuild::check_slices() const {
@@ -164,8 +160,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
            .stored = stored_type(job_.precision),
            .strategy = strategy_,
            .rank = rank_state.rank,
-           .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
-                                              layout.unit_names),
+           .buckets = wrap_units(job_.config.parallel, layout.unit_elements, layout.unit_names),
            .rates = nn::parameter_rates(job_.config.train, layout),
            .saves_shard = job_.config.checkpoint.is_sharded(),
            .snapshots = job_.saves(rank_state.rank) && job_.plan.saves_while_training(),
@@ -176,10 +171,10 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
                    ? std::optional{generation_.shard_replicas.owner_of(rank_state.rank)}
                    : std::nullopt,
            .keeps_base = generation_.votes() && strategy_.trains_apart(),
-           .outer_momentum = strategy_.has_replica_groups() && strategy_.outer.momentum > 0}));
+           .outer_momentum = strategy_.has_replica_groups() && strategy_.diloco.momentum > 0}));
   rank_state.state = std::move(state);
   bind(rank_state.train(), *rank_state.state);
-  rank_state.state->write(rank_state.train().copies());
+  rank_state.state->buffers().part().write(rank_state.train().copies());
   if (rank_state.evaluates())
     bind(rank_state.evaluate(), *rank_state.state);
   return rank_state.state->load(*rank_state.compute, *generation_.compiled_job->state);
@@ -195,16 +190,17 @@ Status GenerationBuild::open_point_to_point(
   const auto& record = generation_.assignment.generation;
   const auto& timeouts = job_.config.cluster.timeouts;
   collectives::PointToPointOptions options{
-      .process = static_cast<int>(record.index_of(generation_.rank_states.front()->rank)),
-      .group = fmt::format("{}/post", record.number),
-      .most_bytes = most_bytes,
-      .timeout = timeouts.collective,
-      .connect_timeout = timeouts.quorum};
+      .channel = {.member =
+                      static_cast<int>(record.index_of(generation_.rank_states.front()->rank)),
+                  .group = fmt::format("{}/post", record.number),
+                  .timeout = timeouts.collective,
+                  .connect_timeout = timeouts.quorum},
+      .most_bytes = most_bytes};
   for (int rank = 0; rank < generation_.world_size; ++rank)
     options.process_of.push_back(static_cast<int>(record.index_of(rank)));
   if (record.nodes.size() > 1)
     for (const auto& node : record.nodes)
-      options.endpoints.push_back(net::peer_endpoint(node.data));
+      options.channel.endpoints.push_back(net::peer_endpoint(node.data));
   TROUPE_TRY(generation_.point_to_point,
              collectives::PointToPoint::open(std::move(options), connection_group));
   return {};
@@ -213,14 +209,14 @@ Status GenerationBuild::open_point_to_point(
 Status
 GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
   const auto& state = *generation_.rank_states.front()->state;
-  TROUPE_TRY(open_point_to_point(
-      connection_group,
-      std::max(state.plan().shard_elements(), state.layout().statistic_elements) * sizeof(float)));
+  TROUPE_TRY(
+      open_point_to_point(connection_group, std::max(state.layout().plan().shard_elements(),
+                                                     state.layout().storage().statistic_elements) *
+                                                sizeof(float)));
   for (const auto& rank_state : generation_.rank_states) {
     auto reducer = generation_.reducer(rank_state);
     reducer.row = generation_.trace.track(rank_rows(rank_state->rank), "owner");
-    TROUPE_TRY(auto owner, ParameterServerShard::create(
-                               std::move(reducer), parameter_server_options(job_.config.parallel)));
+    TROUPE_TRY(auto owner, ParameterServerShard::create(std::move(reducer)));
     generation_.owners.push_back(std::move(owner));
   }
   return {};
@@ -246,17 +242,19 @@ Status GenerationBuild::add_producers() {
   for (std::int64_t i = 0; i < job_.config.data.loader_threads; ++i)
     generation_.loader_streams.push_back(
         {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
-         generation_.trace.track(node_rows, fmt::format("loader {}", i)), generation_.loader_work});
-  ProducerFactory maker{*generation_.compiled_job->devices,
-                        {.training = job_.training,
-                         .evaluation = generation_.evaluation,
-                         .prefetch = job_.config.data.prefetch,
-                         .slice_assignment = generation_.slice_assignment},
-                        generation_.loader_streams,
-                        generation_.trace};
+         generation_.trace.track(node_rows, fmt::format("loader {}", i))});
+  const HostLoader host{generation_.loader_streams, generation_.loader_work};
   for (const auto& rank_state : generation_.rank_states) {
-    TROUPE_TRY(auto producers, maker.make(rank_state->rank, *rank_state->compiled));
-    generation_.producers.push_back(std::move(producers));
+    TROUPE_TRY(rank_state->producers,
+               make_producers(*generation_.compiled_job->devices, *rank_state->compiled,
+                              {.assembler = job_.training,
+                               .rank = rank_state->rank,
+                               .slice = {0, generation_.slice_assignment.slices()},
+                               .slots = job_.config.data.prefetch,
+                               .host = host,
+                               .streams = &generation_.loader_streams,
+                               .trace = generation_.trace},
+                              generation_.evaluation, generation_.world_size));
   }
   return {};
 }
@@ -265,7 +263,7 @@ Status GenerationBuild::add_producers() {
 
 Generation::Generation(std::shared_ptr<CompiledJob> on, NodeAssignment given, metrics::Trace to)
     : compiled_job{std::move(on)}, assignment{std::move(given)},
-      world_size{assignment.generation.world_size()}, strategy{collectives::strategy_of(
+      world_size{assignment.generation.world_size()}, strategy{strategy_of(
                                                           compiled_job->job->config.parallel,
                                                           world_size)},
       shard_replicas{
@@ -313,6 +311,15 @@ GradientReducerSetup Generation::reducer(const std::shared_ptr<RankState>& rank_
           .norm_every = job().config.train.gradient_norm_every,
           .loss_scale = job().loss_scale,
           .optimizer = job().optimizer};
+}
+
+data::SliceBalancer Generation::balancer() const {
+  if (!job().recorded_assignments.empty())
+    return data::SliceBalancer::replay(slice_assignment, job().recorded_assignments);
+  if (job().config.data.balance == SliceBalance::speed)
+    return data::SliceBalancer::by_speed(slice_assignment, first_step,
+                                         strategy.trains_apart() ? 1 : 0);
+  return data::SliceBalancer{slice_assignment};
 }
 
 void Generation::drain() const {

@@ -3,17 +3,17 @@
 /// a node assignment. Destroying a generation leaves the compiled job untouched.
 #pragma once
 
+#include "collectives/data_plane/connection_group.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "data/slice_balancer.hpp"
 #include "metrics/trace.hpp"
-#include "training/async/parameter_server_shard.hpp"
 #include "training/compiled_job.hpp"
-#include "training/diloco/outer_state.hpp"
-#include "training/diloco/pseudo_gradient_reducer.hpp"
-#include "training/input/batch_producers.hpp"
 #include "training/node_assignment.hpp"
 #include "training/rank_state.hpp"
 #include "training/shard_replicas.hpp"
+#include "training/strategies/async/parameter_server_shard.hpp"
+#include "training/strategies/diloco/outer_state.hpp"
+#include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
 
 #include <memory>
 #include <vector>
@@ -36,20 +36,21 @@ public:
   bool votes() const { return assignment.generation.nodes.size() > 1; }
   /// Returns the setup of a rank's GradientReducer, without rows in a timeline.
   GradientReducerSetup reducer(const std::shared_ptr<RankState>& rank_state) const;
+  /// Returns the policy by which slices are assigned to ranks, from the first step on.
+  data::SliceBalancer balancer() const;
   /// Blocks until all streams have finished or failed.
   void drain() const;
 
   const std::shared_ptr<CompiledJob> compiled_job;
   const NodeAssignment assignment;
   const int world_size;
-  const collectives::Strategy strategy;
+  const Strategy strategy;
   const ShardReplicas shard_replicas;
   const data::SliceAssignment slice_assignment; ///< slices of a global batch, by rank
   const metrics::Trace trace;                   ///< off unless the config enables tracing
   std::int64_t first_step = 0;
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< for these ranks; null: never
   std::vector<std::shared_ptr<RankState>> rank_states;    ///< this node's, by rank
-  std::vector<BatchProducers> producers;                  ///< by index in rank_states
   // Messages between ranks outside of collectives: used by asynchronous training and by replica
   // groups that train apart (DiLoCo). The vectors are by index in rank_states. `owners`: the
   // parameter server shard of each rank in asynchronous training. `outer`: the DiLoCo state of each
@@ -80,9 +81,6 @@ Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& c
 /// later steps have started since. Blocks. Nothing else may be enqueued meanwhile. Errors: those of
 /// the streams.
 Status return_state(const Generation& generation, std::int64_t step);
-
-/// Whether a rank has the whole state in its device's memory.
-bool is_whole(const RankState& rank_state);
 
 /// Returns the state to the compiled job when other nodes may be gone and streams may have failed.
 /// Takes the state of a rank of this node that has applied the most steps. If no rank has the whole

@@ -1,9 +1,10 @@
 #include "training/job.hpp"
 
 #include "core/config/data_sets.hpp"
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
+#include "metrics/report/recorded_assignment.hpp"
 #include "nn/config_check.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/schedule.hpp"
@@ -69,16 +70,13 @@ bool is_cut_short(const TrainConfig& train) {
 
 Status set_history(Job& job) {
   const auto& config = job.config;
-  // prepare_model has already refused unknown precisions.
-  job.precision = precision_of(config.precision.mode).value_or(Precision::fp32);
+  job.precision = config.precision.mode;
   job.arithmetic = platform_of(config.devices).arithmetic(config, job.precision);
   job.loss_scale = loss_scale_options(config.precision);
   auto first = nn::optimizer_arguments(config.train.optimizer);
-  if (!first)
-    return failure(first.error());
-  first->stored = stored_type(job.precision);
+  first.stored = stored_type(job.precision);
   if (const auto& largest = config.train.clip_grad_value)
-    first->clip_value = static_cast<float>(*largest);
+    first.clip_value = static_cast<float>(*largest);
   const nn::ScheduleSpan span{job.plan.steps_per_epoch(), job.plan.total_steps(),
                               tokens_per_step(config.data)};
   if (!is_cut_short(config.train))
@@ -87,7 +85,7 @@ Status set_history(Job& job) {
                        span](std::int64_t step) {
     return nn::learning_rate(schedule, lr, step, span);
   };
-  job.optimizer = [first = *first, rate = job.learning_rate](std::int64_t step) {
+  job.optimizer = [first, rate = job.learning_rate](std::int64_t step) {
     return nn::at_step(first, step, rate(step));
   };
   return {};
@@ -117,7 +115,7 @@ std::optional<double> best_before(const Job& job) {
   if (!best || !manifest)
     return std::nullopt;
   const auto results = test_results_of(manifest->metadata);
-  return job.config.checkpoint.best == "accuracy" ? results.accuracy : results.loss;
+  return job.config.checkpoint.best == BestMetric::accuracy ? results.accuracy : results.loss;
 }
 
 std::string host_name() {
@@ -130,7 +128,7 @@ metrics::RunInfo run_info(const Config& config, const std::string& version) {
           .model = config.model.name,
           .dataset = config.data.dataset,
           .strategy = config.parallel.strategy,
-          .precision = config.precision.mode,
+          .precision = std::string{to_string(config.precision.mode)},
           .version = version};
 }
 
@@ -146,12 +144,13 @@ Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData
   TROUPE_TRY(begin(job, resume_point, leads));
   TROUPE_TRY(set_history(job));
   TROUPE_TRY(check_sample(config));
-  if (const auto& recorded = config.data.recorded_dealing) {
+  if (const auto& recorded = config.data.replay_assignment) {
     // Every rank that trains apart needs at least one slice.
     const auto policy = traits_of(config.parallel.strategy).policy;
     const int least = policy == StepPolicy::local_sgd || policy == StepPolicy::diloco ? 1 : 0;
-    TROUPE_TRY(job.slice_assignment,
-               metrics::read_slice_assignment(*recorded, config.slices(), least));
+    TROUPE_TRY(const auto counts, metrics::read_slice_counts(*recorded, config.slices(), least));
+    for (const auto& [step, by_rank] : counts)
+      job.recorded_assignments.emplace_back(by_rank, step);
   }
   return std::make_shared<const Job>(std::move(job));
 }

@@ -8,8 +8,8 @@
 #include "core/device/optimizer_math.hpp"
 #include "core/graph/precision.hpp"
 #include "data/batch.hpp"
+#include "data/slice_assignment.hpp"
 #include "metrics/records/run.hpp"
-#include "metrics/report/recorded_assignment.hpp"
 #include "training/job_plan.hpp"
 #include "training/node_assignment.hpp"
 #include "training/resume.hpp"
@@ -36,8 +36,9 @@ struct Job {
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate = {};
   std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
-  metrics::RecordedAssignment slice_assignment = {}; ///< to replay (data.recorded_dealing)
-  std::optional<LossScaleOptions> loss_scale = {};   ///< empty if losses are not scaled
+  /// Those to replay (data.replay_assignment), in the order of their first steps.
+  std::vector<data::SliceAssignment> recorded_assignments = {};
+  std::optional<LossScaleOptions> loss_scale = {}; ///< empty if losses are not scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
   Precision precision = Precision::fp32;
   std::string arithmetic = {}; ///< how this machine computes in that precision

@@ -6,6 +6,7 @@
 #include "metrics/records/run.hpp"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace troupe::training {
@@ -16,15 +17,10 @@ struct JobEnd {
   std::optional<Error> error = {};
   bool for_all = true; ///< false: only the receiving node leaves the job
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, JobEnd& x) {
-    auto& r = x.result;
-    return f.object(x).fields(
-        f.field("status", r.status), f.field("error", x.error), f.field("for_all", x.for_all),
-        f.field("steps", r.steps), f.field("epochs", r.epochs), f.field("seconds", r.seconds),
-        f.field("samples_per_second", r.samples_per_second), f.field("mfu", r.mfu),
-        f.field("loss", r.loss), f.field("test_loss", r.test_loss), f.field("accuracy", r.accuracy),
-        f.field("parameters_sha256", r.parameters_sha256));
+  auto fields() {
+    return std::tie(result.status, error, for_all, result.steps, result.epochs, result.seconds,
+                    result.samples_per_second, result.mfu, result.loss, result.test_loss,
+                    result.accuracy, result.parameters_sha256);
   }
 };
 

@@ -51,7 +51,7 @@ JobPlan::JobPlan(const Config& config, std::int64_t steps_per_epoch)
       evaluate_every_{config.train.evaluate_every}, save_every_{steps_of(config.checkpoint.every,
                                                                          steps_per_epoch)},
       sample_every_{steps_of(config.train.sample.every, steps_per_epoch)},
-      saves_best_{config.checkpoint.best != "none"} {}
+      saves_best_{config.checkpoint.best != BestMetric::none} {}
 
 bool JobPlan::epoch_ends(std::int64_t done) const {
   return done > 0 && (done % steps_per_epoch_ == 0 || done == total_steps_);

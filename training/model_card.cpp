@@ -22,7 +22,6 @@ using Json = nlohmann::json;
 using Metadata = std::map<std::string, std::string>;
 
 constexpr const char* config_key = "config";
-constexpr const char* classes_key = "class_names";
 constexpr const char* image_size_key = "image_size";
 
 /// Returns the double with the shortest decimal form: 0.485, not 0.48500001430511475.

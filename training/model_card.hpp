@@ -30,6 +30,9 @@ InputNormalization normalization_of(const data::Adapter& adapter);
 /// normalization (data_identity.hpp).
 inline constexpr const char* normalization_key = "normalization";
 
+/// Key of the class names: a JSON list.
+inline constexpr const char* classes_key = "class_names";
+
 /// Returns the keys "config", "normalization" and, for images, "image_size" of a checkpoint's
 /// metadata. describe_data writes the class names.
 std::map<std::string, std::string> describe_model(const Config& config,

@@ -1,5 +1,5 @@
 /// The members of a job, and one node's assignment. Both cross process borders: messages serialize
-/// them with `inspect`.
+/// their `fields` (actors/inspect.hpp).
 #pragma once
 
 #include "core/error.hpp"
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,7 @@ struct Voter {
 
   bool operator==(const Voter&) const = default;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Voter& x) {
-    return f.object(x).fields(f.field("address", x.address), f.field("process", x.process));
-  }
+  auto fields() { return std::tie(address, process); }
 };
 
 /// Identity of the training samples: the same on all nodes of a job.
@@ -33,10 +31,7 @@ struct TrainingData {
 
   bool operator==(const TrainingData&) const = default;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, TrainingData& x) {
-    return f.object(x).fields(f.field("fingerprint", x.fingerprint), f.field("samples", x.samples));
-  }
+  auto fields() { return std::tie(fingerprint, samples); }
 };
 
 /// Shards that a node retains of a sharded state of an earlier generation.
@@ -46,28 +41,20 @@ struct RetainedShards {
   std::int32_t shards = 0;
   std::vector<std::int32_t> retained; ///< which of them this node has
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, RetainedShards& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("applied", x.applied),
-                              f.field("shards", x.shards), f.field("held", x.retained));
-  }
+  auto fields() { return std::tie(step, applied, shards, retained); }
 };
 
 /// One node of a generation. Its ranks are [first_rank, first_rank + workers).
 struct MemberInfo {
   std::string address, host;
-  std::string data; ///< HOST:PORT for other nodes' ranks (collectives/tcp/data_plane.hpp)
+  std::string data; ///< HOST:PORT for other nodes' ranks (collectives/data_plane/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
   bool lacks_state = false;                ///< loads the state from GenerationRecord::source
   std::vector<std::int32_t> retained = {}; ///< of GenerationRecord::shards
   std::string process = {};                ///< unique to each daemon
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, MemberInfo& x) {
-    return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
-                              f.field("data", x.data), f.field("first_rank", x.first_rank),
-                              f.field("workers", x.workers), f.field("lacks_state", x.lacks_state),
-                              f.field("held", x.retained), f.field("process", x.process));
+  auto fields() {
+    return std::tie(address, host, data, first_rank, workers, lacks_state, retained, process);
   }
 };
 
@@ -79,11 +66,7 @@ struct MembershipChange {
   double detect = 0; ///< silence of the lost node until it was declared lost
   double halt = 0;   ///< from then until all nodes were connected again
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, MembershipChange& x) {
-    return f.object(x).fields(f.field("reason", x.reason), f.field("is_loss", x.is_loss),
-                              f.field("detect", x.detect), f.field("halt", x.halt));
-  }
+  auto fields() { return std::tie(reason, is_loss, detect, halt); }
 };
 
 /// The membership of a job between two changes. Revisions of a record differ only in voters and
@@ -122,14 +105,9 @@ struct GenerationRecord {
   /// the holders, chosen to spread the load. Precondition: some node retains the shard.
   std::size_t holder_of(std::int32_t shard, std::size_t node) const;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, GenerationRecord& x) {
-    return f.object(x).fields(
-        f.field("number", x.number), f.field("nodes", x.nodes), f.field("secret", x.secret),
-        f.field("slices", x.slices), f.field("step", x.step), f.field("source", x.source),
-        f.field("shards", x.shards), f.field("change", x.change), f.field("job", x.job),
-        f.field("writer", x.writer), f.field("voters", x.voters), f.field("spares", x.spares),
-        f.field("training", x.training), f.field("revision", x.revision), f.field("end", x.end));
+  auto fields() {
+    return std::tie(number, nodes, secret, slices, step, source, shards, change, job, writer,
+                    voters, spares, training, revision, end);
   }
 };
 
@@ -138,10 +116,7 @@ struct SharedFolder {
   std::string probe;      ///< file that the leader put there; empty: no folder is shared
   std::string checkpoint; ///< to resume from: a name in the folder, or a path; empty: a new run
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, SharedFolder& x) {
-    return f.object(x).fields(f.field("probe", x.probe), f.field("checkpoint", x.checkpoint));
-  }
+  auto fields() { return std::tie(probe, checkpoint); }
 };
 
 /// A node's part in a generation, or the reason for a refusal.
@@ -157,12 +132,7 @@ struct NodeAssignment {
   bool leads() const { return node == 0; }
   bool is_source() const { return node == generation.source; }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, NodeAssignment& x) {
-    return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
-                              f.field("node", x.node), f.field("shared", x.shared),
-                              f.field("left_out", x.left_out));
-  }
+  auto fields() { return std::tie(refused, generation, node, shared, left_out); }
 };
 
 /// Returns the assignment of a node that has all ranks of the job.

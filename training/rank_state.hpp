@@ -1,9 +1,11 @@
 /// One rank of a generation, and the objects that live on its device. Created before the actors,
-/// and outlives them. Only the rank's WORKER and SHARD MANAGER use it, each its own parts.
+/// and outlives them. Only the rank's WORKER and SHARD MANAGER, and the node's DATA LOADER, use it:
+/// each its own parts.
 #pragma once
 
 #include "collectives/communicator.hpp"
 #include "training/compiled_job.hpp"
+#include "training/input/batch_producers.hpp"
 #include "training/state/model_state.hpp"
 
 #include <memory>
@@ -14,11 +16,12 @@ struct RankState {
   int rank = 0;
   std::shared_ptr<CompiledWorker> compiled;
   std::shared_ptr<ModelState> state; ///< used by SHARD MANAGER
+  BatchProducers producers = {};     ///< used by the node's DATA LOADER
   /// The node's retained shards of the initial state. Kept until a step is committed, because other
   /// nodes may still be at that state and have no other copy. Released by SHARD MANAGER.
   std::shared_ptr<const RetainedStates> before = nullptr;
   // Communicators of SHARD MANAGER: all ranks; the ranks that hold one copy of the state together;
-  // the ranks of a replica group that hold the same shard (collectives/strategy.hpp). May be the
+  // the ranks of a replica group that hold the same shard (training/strategy.hpp). May be the
   // same object.
   std::shared_ptr<collectives::Communicator> world, shard_group, replicate_group;
   /// The ranks with the same place in each replica group. Null if all ranks train together.

@@ -87,7 +87,7 @@ Result<StateSourcePtr> open_named(std::string_view key, const std::string& path)
   return state;
 }
 
-void note_precision(ResumePoint& resume_point, const std::string& mode) {
+void note_precision(ResumePoint& resume_point, std::string_view mode) {
   const auto& header = resume_point.state->header();
   if (const auto before = header.metadata.find(precision_key);
       before != header.metadata.end() && before->second != mode)
@@ -100,14 +100,14 @@ void note_precision(ResumePoint& resume_point, const std::string& mode) {
 
 std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
   auto metadata = nn::custom_settings(config.model);
-  metadata.merge(
-      std::map<std::string, std::string>{{"model", config.model.name},
-                                         {"dataset", config.data.dataset},
-                                         {"batch_size", std::to_string(config.data.batch_size)},
-                                         {"seed", std::to_string(config.run.seed)},
-                                         {"optimizer", config.train.optimizer.name},
-                                         {shuffle_key, to_text(config.data.shuffle)},
-                                         {precision_key, config.precision.mode}});
+  metadata.merge(std::map<std::string, std::string>{
+      {"model", config.model.name},
+      {"dataset", config.data.dataset},
+      {"batch_size", std::to_string(config.data.batch_size)},
+      {"seed", std::to_string(config.run.seed)},
+      {"optimizer", std::string{to_string(config.train.optimizer.name)}},
+      {shuffle_key, to_text(config.data.shuffle)},
+      {precision_key, std::string{to_string(config.precision.mode)}}});
   return metadata;
 }
 
@@ -131,17 +131,17 @@ Result<ResumePoint> find_resume_point(const Config& config, const fs::path& fold
   TROUPE_TRY(metrics::check_no_other_files(folder));
   ResumePoint resume_point;
   const auto& resume = config.checkpoint.resume;
-  if (resume == "never") {
+  if (resume.kind == ResumeConfig::Kind::never) {
     TROUPE_TRY(metrics::check_unwritten(folder));
-  } else if (resume == "auto") {
+  } else if (resume.kind == ResumeConfig::Kind::automatic) {
     resume_point = find_newest(folder);
   } else {
-    TROUPE_TRY(resume_point.state, open_named("checkpoint.resume", resume));
-    resume_point.path = resume;
+    TROUPE_TRY(resume_point.state, open_named("checkpoint.resume", resume.path));
+    resume_point.path = resume.path;
   }
   if (resume_point.state) {
     TROUPE_TRY(check_same_run(resume_point, config));
-    note_precision(resume_point, config.precision.mode);
+    note_precision(resume_point, to_string(config.precision.mode));
     return resume_point;
   }
   if (config.model.pretrained) {

@@ -2,7 +2,7 @@
 
 #include "core/config/data_sets.hpp"
 #include "core/config/load.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "nn/config_check.hpp"
 #include "nn/schedule.hpp"
 #include "training/job_plan.hpp"
@@ -20,9 +20,8 @@ namespace troupe::training {
 namespace {
 
 /// Keys of section train that do not affect parameters.
-constexpr std::array<std::string_view, 6> without_effect = {
-    "train.evaluate_every", "train.gradient_norm_every", "train.recompute",
-    "train.sample.every",   "train.sample.prompt",       "train.sample.tokens"};
+constexpr std::array<std::string_view, 4> without_effect = {
+    "train.evaluate_every", "train.gradient_norm_every", "train.recompute", "train.sample"};
 
 bool changes_training(std::string_view key) {
   return key == "data.augment" ||

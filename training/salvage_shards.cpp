@@ -3,6 +3,7 @@
 
 #include "core/fail.hpp"
 #include "training/reducer/reducer.hpp"
+#include "training/state/state_copier.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,10 +11,6 @@
 namespace troupe::training {
 
 namespace {
-
-struct Counts {
-  std::int64_t applied = 0, prepared = 0;
-};
 
 /// Reads the shards of this node's ranks, one rank after another.
 class ShardSalvage {
@@ -43,30 +40,13 @@ private:
   }
 
   Status take(const std::shared_ptr<RankState>& rank_state) {
-    TROUPE_TRY(const auto counts, counts_of(*rank_state));
-    TROUPE_TRY(take(*rank_state, counts.applied, true));
-    if (counts.prepared <= counts.applied)
+    const auto stream = rank_state->device().create_stream({.name = "leaving"});
+    TROUPE_TRY(const auto steps, rank_state->state->read_steps(*stream));
+    TROUPE_TRY(take(*rank_state, steps.applied, true));
+    if (steps.prepared <= steps.applied)
       return {};
-    GradientReducer reducer{{.rank_state = rank_state,
-                             .slice_assignment = generation_.slice_assignment,
-                             .clip_norm = generation_.job().config.train.clip_grad_norm,
-                             .loss_scale = generation_.job().loss_scale,
-                             .optimizer = generation_.job().optimizer}};
-    TROUPE_TRY(reducer.roll_forward(counts.applied));
-    return take(*rank_state, counts.prepared, false);
-  }
-
-  static Result<Counts> counts_of(const RankState& rank_state) {
-    const auto& state = *rank_state.state;
-    const auto stream = rank_state.device().create_stream({.name = "leaving"});
-    Counts counts;
-    rank_state.device().copy(*stream, &counts.applied, state.steps(), sizeof(std::int64_t));
-    rank_state.device().copy(*stream, &counts.prepared, state.prepared_steps(),
-                             sizeof(std::int64_t));
-    TROUPE_TRY(stream->synchronize());
-    if (!state.prepares())
-      counts.prepared = counts.applied;
-    return counts;
+    TROUPE_TRY(GradientReducer{generation_.reducer(rank_state)}.roll_forward(steps.applied));
+    return take(*rank_state, steps.prepared, false);
   }
 
   /// Copies the rank's shards as the state of step `step`. Uses a new stream, because a failed
@@ -78,21 +58,19 @@ private:
     if (retained.shards.step < 0)
       TROUPE_TRY(begin(retained, rank_state, *stream, step));
     retained.shards.applied = retained.shards.applied || applied;
-    TROUPE_TRY(take_shard(retained, state, *stream, state.shard(), &ModelState::copy_of_shard));
-    if (const auto* const shard_replica = state.shard_replica())
-      TROUPE_TRY(take_shard(retained, state, *stream, shard_replica->shard(),
-                            &ModelState::copy_of_replica));
+    for (const auto* const part : state.parts())
+      TROUPE_TRY(take_shard(retained, state, *stream, *part));
     return {};
   }
 
   Status begin(RetainedState& retained, const RankState& rank_state, Stream& stream,
                std::int64_t step) {
     const auto& state = *rank_state.state;
-    retained.shards = {.step = step, .applied = false, .shards = state.strategy().shards};
+    retained.shards = {.step = step, .applied = false, .shards = state.layout().strategy().shards};
     std::optional<LossScaleState> loss_scale;
     state.copy_loss_scale(stream, loss_scale);
     TROUPE_TRY(stream.synchronize());
-    retained.header = state.describe(loss_scale);
+    retained.header = state.layout().describe(loss_scale);
     retained.header.tensors.clear();
     retained.header.step = step;
     retained.header.epoch = generation_.job().plan.epoch_of(step);
@@ -102,16 +80,16 @@ private:
   static Status take_statistics(RetainedState& retained, const RankState& rank_state,
                                 Stream& stream) {
     const auto& state = *rank_state.state;
-    const auto elements = state.layout().statistic_elements;
+    const auto& statistics = state.statistics();
+    const auto elements = statistics.elements();
     if (elements == 0)
       return {};
-    const float* const from = state.commits_statistics()
-                                  ? state.committed_statistics(retained.shards.step - 1)
-                                  : state.statistics();
+    const float* const from =
+        statistics.commits() ? statistics.committed(retained.shards.step - 1) : statistics.values();
     const std::shared_ptr<float[]> values{new float[elements]};
     rank_state.device().copy(stream, values.get(), from, elements * sizeof(float));
     TROUPE_TRY(stream.synchronize());
-    for (const auto& slot : state.layout().statistics)
+    for (const auto& slot : state.layout().storage().statistics)
       retained.parts.push_back({{.what = {.name = slot.name,
                                           .shape = slot.shape,
                                           .stored = slot.elements,
@@ -122,28 +100,21 @@ private:
     return {};
   }
 
-  using Copy = void (ModelState::*)(Stream&, const SavedRange&, float*) const;
-
-  Status take_shard(RetainedState& retained, const ModelState& state, Stream& stream,
-                    std::size_t shard, Copy copy) {
-    const auto number = static_cast<std::int32_t>(shard);
+  static Status take_shard(RetainedState& retained, const ModelState& state, Stream& stream,
+                           const OptimizerPart& part) {
+    const auto number = static_cast<std::int32_t>(part.shard());
     if (retained.holds(number)) // another rank of this node has it too
       return {};
-    const auto part = SavedShard::of_shard(state.plan(), shard);
-    const auto chunks =
-        plan_saved_shard(state.layout(), state.plan(), state.saved_slots(), part, false);
-    std::size_t elements = 0;
-    for (const auto& chunk : chunks)
-      elements += chunk.elements;
-    const std::shared_ptr<float[]> values{new float[elements]};
+    const auto plan = state.layout().plan_shard(part.shard());
+    const std::shared_ptr<float[]> values{new float[plan.elements()]};
+    const StateCopier copier{state, stream};
     float* to = values.get();
-    for (const auto& chunk : chunks)
-      for (const auto& range : chunk.ranges) {
-        (state.*copy)(stream, range, to);
-        to += range.elements;
-      }
+    for (const auto& chunk : plan) {
+      copier.copy(chunk, part.memory(chunk.array, chunk.bucket), to);
+      to += chunk.elements;
+    }
     TROUPE_TRY(stream.synchronize());
-    retained.add(number, state.describe_chunks(chunks), values);
+    retained.add(number, plan.parts(), values);
     return {};
   }
 

@@ -1,83 +1,38 @@
 // Returns the state of a generation to its compiled job.
 #include "core/fail.hpp"
 #include "training/generation.hpp"
-#include "training/reducer/reducer.hpp"
 #include "training/salvage_shards.hpp"
+#include "training/state/state_assembler.hpp"
+#include "training/state/state_copier.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace troupe::training {
 
 namespace {
 
-/// Fills a checkpoint's tensors one after another.
-class CheckpointAssembler {
-public:
-  explicit CheckpointAssembler(const CheckpointHeader& header) {
-    std::size_t elements = 0;
-    for (const auto& tensor : header.tensors)
-      elements += static_cast<std::size_t>(tensor.shape.elements());
-    const std::shared_ptr<std::byte[]> storage{new std::byte[elements * sizeof(float)]};
-    checkpoint_.metadata = header.metadata;
-    checkpoint_.storage = storage;
-    next_ = reinterpret_cast<float*>(storage.get());
-    const float* at = next_;
-    for (const auto& tensor : header.tensors) {
-      const auto size = static_cast<std::size_t>(tensor.shape.elements());
-      checkpoint_.tensors.push_back({tensor.name, tensor.shape, {at, size}});
-      at += size;
-    }
-  }
-
-  void append(std::span<const float> values) { next_ = std::ranges::copy(values, next_).out; }
-  Checkpoint& checkpoint() { return checkpoint_; }
-
-private:
-  Checkpoint checkpoint_;
-  float* next_;
-};
-
 /// Assembles the whole state after `step` steps in the host's memory; `fetch` fills one chunk.
 template <class Fetch>
-Result<Checkpoint> put_together(const ModelState& state, std::int64_t step, const Fetch& fetch) {
-  std::optional<CheckpointAssembler> producer;
-  std::vector<float> scratch;
-  for (std::size_t index = 0; index < state.saved().size(); ++index) {
-    StateChunk chunk{.step = step, .index = index};
-    TROUPE_TRY(fetch(chunk));
-    if (!producer)
-      producer.emplace(state.describe(chunk.loss_scale));
-    const float* stored = chunk.values.data();
-    for (const auto& range : state.saved()[index].ranges) {
-      producer->append(in_canonical_layout(range, stored, scratch));
-      stored += range.elements;
-    }
+Result<Checkpoint> whole_state(const StateLayout& layout, std::int64_t step, const Fetch& fetch) {
+  StateAssembler assembler{layout.whole(), layout.whole().size()};
+  StateChunk chunk{.step = step};
+  for (std::size_t index = 0; index < layout.whole().size(); ++index) {
+    TROUPE_TRY(fetch(index, chunk));
+    assembler.add(index, chunk.values.data());
   }
-  producer->checkpoint().step = step;
-  return std::move(producer->checkpoint());
-}
-
-Result<std::int64_t> steps_of(const RankState& rank_state, Stream& stream) {
-  std::int64_t steps = 0;
-  rank_state.device().copy(stream, &steps, rank_state.state->steps(), sizeof steps);
-  TROUPE_TRY(stream.synchronize());
-  return steps;
+  auto whole = assembler.take();
+  whole.step = step;
+  whole.metadata = layout.describe(chunk.loss_scale).metadata;
+  return whole;
 }
 
 Result<Checkpoint> copy_of(const RankState& rank_state, Stream& stream, std::int64_t step) {
   const auto& state = *rank_state.state;
-  if (state.commits_statistics())
-    state.revert_statistics(stream, step - 1);
-  return put_together(state, step, [&](StateChunk& chunk) {
-    const auto& saved = state.saved()[chunk.index];
-    chunk.values.resize(saved.elements);
-    if (chunk.index == 0)
-      state.copy_loss_scale(stream, chunk.loss_scale);
-    float* to = chunk.values.data();
-    for (const auto& range : saved.ranges) {
-      state.copy_range(stream, range, to);
-      to += range.elements;
-    }
+  if (state.statistics().commits())
+    state.statistics().revert(stream, step - 1);
+  const StateCopier copier{state, stream};
+  return whole_state(state.layout(), step, [&](std::size_t index, StateChunk& chunk) {
+    copier.gather(index, &chunk);
     return stream.synchronize();
   });
 }
@@ -97,30 +52,29 @@ Status return_to_base(const Generation& generation) {
   return {};
 }
 
-} // namespace
-
+/// Whether a rank has the whole state in its device's memory.
 bool is_whole(const RankState& rank_state) {
-  const auto& strategy = rank_state.state->strategy();
+  const auto& strategy = rank_state.state->layout().strategy();
   return !strategy.divides_parameters && !strategy.divides_optimizer && !strategy.offloads() &&
          (!strategy.root_only || rank_state.rank == 0);
 }
 
+} // namespace
+
 Status return_state(const Generation& generation, std::int64_t step) {
-  std::vector<GradientReducer> ranks;
-  for (const auto& rank_state : generation.rank_states) {
-    ranks.emplace_back(
-        GradientReducerSetup{.rank_state = rank_state, .optimizer = generation.job().optimizer});
-    if (rank_state->state->commits_statistics()) // later forward passes have moved them
-      rank_state->state->revert_statistics(*rank_state->communication, step - 1);
-  }
-  const auto gather = [&](StateChunk& chunk) -> Status {
-    for (auto& rank : ranks)
-      rank.gather_chunk(chunk.index, &rank == &ranks.front() ? &chunk : nullptr);
-    for (auto& rank : ranks)
-      TROUPE_TRY(rank.last_stream().synchronize());
+  const auto& ranks = generation.rank_states;
+  for (const auto& rank_state : ranks)
+    if (const auto& statistics = rank_state->state->statistics(); statistics.commits())
+      statistics.revert(*rank_state->communication, step - 1); // later passes have moved them
+  const auto gather = [&](std::size_t index, StateChunk& chunk) -> Status {
+    for (const auto& rank : ranks)
+      StateCopier{*rank->state, *rank->communication, rank->shard_group.get()}.gather(
+          index, rank == ranks.front() ? &chunk : nullptr);
+    for (const auto& rank : ranks)
+      TROUPE_TRY(rank->communication->synchronize());
     return {};
   };
-  TROUPE_TRY(auto whole, put_together(*generation.rank_states.front()->state, step, gather));
+  TROUPE_TRY(auto whole, whole_state(ranks.front()->state->layout(), step, gather));
   leave(generation, std::move(whole));
   return {};
 }
@@ -136,10 +90,10 @@ Status salvage_state(const Generation& generation) {
     if (!is_whole(*rank_state))
       continue;
     auto stream = rank_state->device().create_stream({.name = "leaving"});
-    TROUPE_TRY(const auto steps, steps_of(*rank_state, *stream));
-    if (steps <= most)
+    TROUPE_TRY(const auto steps, rank_state->state->read_steps(*stream));
+    if (steps.applied <= most)
       continue;
-    most = steps;
+    most = steps.applied;
     last = rank_state;
     reading = std::move(stream);
   }

@@ -36,11 +36,11 @@ int least_distance(const Places& places) {
 
 } // namespace
 
-ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
-                                const collectives::Strategy& strategy,
+ShardReplicas shard_replicas_of(const ParallelConfig& parallel, const Strategy& strategy,
                                 const GenerationRecord& generation) {
   const ShardReplicas none{.distance = 0, .world_size = strategy.world_size};
-  if (parallel.buddies == "off" || strategy.shards < 2 || strategy.copies() > 1 ||
+  if (parallel.replicate_shards == ReplicateShards::off || strategy.shards < 2 ||
+      strategy.copies() > 1 ||
       strategy.has_replica_groups()) // replaying a step does not cover DiLoCo's outer steps
     return none;
   const auto hosts = places_of(generation, &MemberInfo::host);
@@ -50,13 +50,13 @@ ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
   return {.distance = least_distance(places), .world_size = strategy.world_size};
 }
 
-bool lies_apart(const collectives::Strategy& strategy, const GenerationRecord& generation) {
+bool lies_apart(const Strategy& strategy, const GenerationRecord& generation) {
   return std::ranges::any_of(generation.nodes, [&](const MemberInfo& node) {
     return node.workers > 0 && node.workers < strategy.shards;
   });
 }
 
-bool outlives_a_node(const collectives::Strategy& strategy, const ShardReplicas& shard_replicas,
+bool outlives_a_node(const Strategy& strategy, const ShardReplicas& shard_replicas,
                      const GenerationRecord& generation) {
   if (generation.nodes.size() == 1)
     return true; // a joining node loads the whole state from this one
@@ -71,13 +71,13 @@ bool outlives_a_node(const collectives::Strategy& strategy, const ShardReplicas&
 }
 
 std::string lacks_copies(const ParallelConfig& parallel, const GenerationRecord& generation) {
-  const auto strategy = collectives::strategy_of(parallel, generation.world_size());
+  const auto strategy = strategy_of(parallel, generation.world_size());
   const auto shard_replicas = shard_replicas_of(parallel, strategy, generation);
   if (outlives_a_node(strategy, shard_replicas, generation))
     return {};
   std::string_view why = "one host has more than half of the workers";
-  if (parallel.buddies == "off")
-    why = "parallel.buddies is off";
+  if (parallel.replicate_shards == ReplicateShards::off)
+    why = "parallel.replicate_shards is off";
   else if (strategy.has_replica_groups() && strategy.replica_groups() == 1)
     why = "there is no other replica group to keep a copy";
   else if (strategy.copies() > 1)

@@ -2,8 +2,8 @@
 /// the generation's record, so that every node computes the same placement.
 #pragma once
 
-#include "collectives/strategy.hpp"
 #include "training/node_assignment.hpp"
+#include "training/strategy.hpp"
 
 #include <string>
 
@@ -22,17 +22,16 @@ struct ShardReplicas {
 
 /// Shifts ranks by the smallest distance that places every replica on another host. If all daemons
 /// are on one host, daemons count as hosts. No replicas if a host has more than half of all ranks,
-/// if parallel.buddies is off, if nothing is divided, or if the strategy already keeps other copies
-/// (hsdp).
-ShardReplicas shard_replicas_of(const ParallelConfig& parallel,
-                                const collectives::Strategy& strategy,
+/// if parallel.replicate_shards is off, if nothing is divided, or if the strategy already keeps
+/// other copies (hsdp).
+ShardReplicas shard_replicas_of(const ParallelConfig& parallel, const Strategy& strategy,
                                 const GenerationRecord& generation);
 
 /// Whether the state is divided across nodes, so that a lost node takes shards with it.
-bool lies_apart(const collectives::Strategy& strategy, const GenerationRecord& generation);
+bool lies_apart(const Strategy& strategy, const GenerationRecord& generation);
 
 /// Whether the whole state survives the loss of any one node.
-bool outlives_a_node(const collectives::Strategy& strategy, const ShardReplicas& shard_replicas,
+bool outlives_a_node(const Strategy& strategy, const ShardReplicas& shard_replicas,
                      const GenerationRecord& generation);
 
 /// Returns the reason that outlives_a_node is false, as a message for the user; empty if it is

@@ -5,11 +5,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace troupe::actors {
 
+namespace {
+
+/// Whether a process takes part in a record's generation.
+bool takes_part(const training::Voter& process, const training::GenerationRecord& record) {
+  return vote_of(process, record) || std::ranges::count(record.spares, process.address) > 0 ||
+         std::ranges::any_of(record.nodes, [&](const training::MemberInfo& place) {
+           return training::Voter{place.address, place.process} == process;
+         });
+}
+
+/// Returns the addresses that a daemon has to be connected to: those of all voters; if it is a
+/// voter, of all nodes and spares.
+std::set<std::string> peers_of(const training::Voter& self,
+                               const training::GenerationRecord& record) {
+  std::set<std::string> addresses;
+  for (const auto& voter : record.voters)
+    addresses.insert(voter.address);
+  if (vote_of(self, record)) {
+    for (const auto& place : record.nodes)
+      addresses.insert(place.address);
+    addresses.insert(record.spares.begin(), record.spares.end());
+  }
+  addresses.erase(self.address);
+  return addresses;
+}
+
+/// `last`: the last record.
+Error why_ended(const std::optional<training::GenerationRecord>& last) {
+  if (!last || !last->end)
+    return {Errc::stopped, "the job has ended"};
+  return last->end->error.value_or(
+      Error{Errc::stopped, fmt::format("the job has ended already: {}", last->end->result.status)});
+}
+
+} // namespace
+
 ConsensusState::ConsensusState(consensus_actor::pointer self, ConsensusSetup setup)
-    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection} {}
+    : self_{self}, setup_{std::move(setup)}, peers_{self, setup_.self.address, setup_.detection,
+                                                    setup_.connect} {}
 
 consensus_actor::behavior_type ConsensusState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { peer_down(down); });
@@ -22,18 +60,18 @@ consensus_actor::behavior_type ConsensusState::make_behavior() {
       [this](atom::lead, const Record& last, const std::string& address, std::int64_t ballot) {
         gather_at(last, address, ballot);
       },
-      [this](atom::join, const training::Voter& who, const peer_actor& peer) {
+      [this](atom::introduce, const training::Voter& who, const peer_actor& peer) {
         return add_peer(who, peer);
       },
-      [this](atom::done, const std::string& address) { dialled_.erase(address); },
+      [this](atom::introduce, const std::string& address) { peers_.dialled(address); },
       [this](atom::propose, const Record& record) { return propose(record); },
       [this](atom::gather) { announce(); },
       [this](atom::leave) { return leave(); },
-      [this](atom::failed, std::int64_t generation) {
+      [this](atom::lost, std::int64_t generation) {
         if (last_ && last_->number == generation)
           lose_leader();
       },
-      [this](atom::lead, std::int64_t generation) { return leader_after(generation); },
+      [this](atom::follow, std::int64_t generation) { return leader_after(generation); },
       [this](atom::finish) { end(); },
       [this](atom::status) { return status(); },
       [this](atom::decided) { return last_record(); }};
@@ -50,14 +88,6 @@ bool ConsensusState::is_last(const Record& record) const {
   return last_ && last_->job == record.job && last_->order() == record.order();
 }
 
-bool ConsensusState::concerns(const Record& record) const {
-  const auto& address = setup_.self.address;
-  return own_vote(record) || std::ranges::count(record.spares, address) > 0 ||
-         std::ranges::any_of(record.nodes, [this](const training::MemberInfo& place) {
-           return training::Voter{place.address, place.process} == setup_.self;
-         });
-}
-
 /// Learns a record. Ignores those of jobs in which this node does not take part. A node that has
 /// joined another job since then never returns to the old one: its vote there is lost, as after a
 /// restart.
@@ -65,18 +95,15 @@ void ConsensusState::learn(const Record& record) {
   if (record.nodes.empty()) // a corrupted message
     return;
   const bool is_other = !last_ || last_->job != record.job;
-  if (is_other ? concerns(record) && !record.end && !left_jobs_.contains(record.job)
+  if (is_other ? takes_part(setup_.self, record) && !record.end && !left_jobs_.contains(record.job)
                : last_->order() < record.order())
-    adopt(record);
-  else if (is_other && !record.end)
-    note_other_job(record);
-}
-
-void ConsensusState::note_other_job(const Record& record) {
-  for (const auto& place : record.nodes)
-    elsewhere_.insert(place.process);
-  for (const auto& voter : record.voters)
-    elsewhere_.insert(voter.process);
+    return adopt(record);
+  if (is_other && !record.end) {
+    for (const auto& place : record.nodes)
+      elsewhere_.insert(place.process);
+    for (const auto& voter : record.voters)
+      elsewhere_.insert(voter.process);
+  }
 }
 
 void ConsensusState::adopt(const Record& record) {
@@ -103,13 +130,13 @@ void ConsensusState::adopt(const Record& record) {
     forget_place();
   if (has_lost_leader_)
     campaign_in(campaign_delay());
-  connect_to_peers();
+  peers_.connect_to(peers_of(setup_.self, record));
   if (is_other) // nodes of the earlier job must not count this process as free for that job
     tell_all(record);
 }
 
 void ConsensusState::tell_all(const Record& record) {
-  for (const auto& [address, peer] : peers_)
+  for (const auto& [address, peer] : peers_.by_address())
     self_->send(peer.voter, atom::decided_v, record);
 }
 
@@ -117,11 +144,11 @@ void ConsensusState::begin_instance() {
   instance_.reset();
   heard_ = 0;
   was_frozen_ = false;
-  const auto index = own_vote(*last_);
-  if (!index || last_->end)
+  const auto vote = vote_of(setup_.self, *last_);
+  if (!vote || last_->end)
     return;
-  instance_.emplace(last_->voters.size(), *index);
-  if (*index == 0)
+  instance_.emplace(last_->voters.size(), *vote);
+  if (*vote == 0)
     instance_->begin_first();
 }
 
@@ -130,7 +157,7 @@ void ConsensusState::follow_leader() {
     leaver_.deliver();
   move_to(last_->leader(), 0);
   self_->run_delayed(setup_.detection, [this, order = last_->order()] {
-    if (last_->order() == order && !leads() && !peers_.contains(last_->leader()))
+    if (last_->order() == order && !leads() && !peers_.by_address().contains(last_->leader()))
       lose_leader();
   });
 }
@@ -142,13 +169,6 @@ void ConsensusState::close() {
     leaver_.deliver();
   end();
   setup_.ended(*last_->end);
-}
-
-std::optional<std::size_t> ConsensusState::own_vote(const Record& record) const {
-  const auto own = std::ranges::find(record.voters, setup_.self);
-  if (own == record.voters.end())
-    return std::nullopt;
-  return static_cast<std::size_t>(own - record.voters.begin());
 }
 
 /// If two nodes were elected, the one with the higher ballot counts. If each followed the other,
@@ -169,8 +189,9 @@ void ConsensusState::forget_place() {
 void ConsensusState::move_to(const std::string& address, Ballot ballot) {
   gathers_at_ = address;
   gathers_by_ = ballot;
-  if (requester_ && is_known_after(asked_about_)) // a revision may name the lost leader
-    std::exchange(requester_, std::nullopt)->deliver(address, *last_);
+  // A revision may name the lost leader.
+  if (leader_request_ && is_known_after(leader_request_->generation))
+    std::exchange(leader_request_, std::nullopt)->leader.deliver(address, *last_);
   setup_.moved(address);
 }
 
@@ -178,7 +199,7 @@ void ConsensusState::move_to(const std::string& address, Ballot ballot) {
 void ConsensusState::announce() {
   if (!gathers_here()) // no longer
     return;
-  for (const auto& [address, peer] : peers_)
+  for (const auto& [address, peer] : peers_.by_address())
     self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address, gathers_by_);
 }
 
@@ -190,13 +211,13 @@ bool ConsensusState::is_known_after(std::int64_t generation) const {
 caf::result<std::string, training::GenerationRecord>
 ConsensusState::leader_after(std::int64_t generation) {
   if (has_ended_)
-    return to_caf_error(why_ended());
+    return to_caf_error(why_ended(last_));
   if (is_known_after(generation))
     return {gathers_at_, *last_};
   if (generation < 0)
     return {std::string{}, Record{}};
-  asked_about_ = generation;
-  return requester_.emplace(self_->make_response_promise<std::string, Record>());
+  leader_request_ = {generation, self_->make_response_promise<std::string, Record>()};
+  return leader_request_->leader;
 }
 
 /// Stops leading, but continues to vote: exactly half of the voters can only decide with this one.
@@ -216,15 +237,8 @@ caf::result<void> ConsensusState::leave() {
 /// The job has ended for this node.
 void ConsensusState::end() {
   has_ended_ = true;
-  if (requester_)
-    std::exchange(requester_, std::nullopt)->deliver(to_caf_error(why_ended()));
-}
-
-Error ConsensusState::why_ended() const {
-  if (!last_ || !last_->end)
-    return {Errc::stopped, "the job has ended"};
-  return last_->end->error.value_or(Error{
-      Errc::stopped, fmt::format("the job has ended already: {}", last_->end->result.status)});
+  if (leader_request_)
+    std::exchange(leader_request_, std::nullopt)->leader.deliver(to_caf_error(why_ended(last_)));
 }
 
 /// Returns the last record for nodes that take no part: without the secret of its data connections.
@@ -240,11 +254,49 @@ std::string ConsensusState::status() const {
   if (!last_ || has_ended_ || !(has_lost_leader_ || pending_proposal_))
     return {};
   const auto here = std::ranges::count_if(last_->voters, [this](const training::Voter& voter) {
-    return voter == setup_.self || peer_of(voter) != nullptr;
+    return voter == setup_.self || peers_.find(voter) != nullptr;
   });
   return fmt::format("{}{} of {} voters present",
                      pending_proposal_ ? "" : fmt::format("leader {} was lost; ", last_->leader()),
                      here, last_->voters.size());
+}
+
+caf::result<training::Voter, peer_actor> ConsensusState::add_peer(const training::Voter& who,
+                                                                  const peer_actor& peer) {
+  if (!peer)
+    return no_handle();
+  peers_.add(who, peer);
+  if (last_)
+    tell(who, peer);
+  return {setup_.self, peer_actor{self_}};
+}
+
+/// Sends a new peer what it may have missed: the last record, the address to gather at, a proposal.
+void ConsensusState::tell(const training::Voter& who, const peer_actor& peer) {
+  self_->send(peer, atom::decided_v, *last_);
+  if (gathers_here())
+    self_->send(peer, atom::lead_v, *last_, setup_.self.address, gathers_by_);
+  if (const auto vote = vote_of(who, *last_); vote && instance_ && instance_->proposed())
+    ask_to_accept(*vote);
+  else if (has_lost_leader_ && gathers_at_.empty())
+    campaign_in(campaign_delay());
+}
+
+void ConsensusState::peer_down(const caf::down_msg& down) {
+  const auto gone = peers_.remove(down.source);
+  if (!gone || !last_)
+    return;
+  // If the voter reconnects, it is asked again. If not, others may count its vote as lost.
+  if (const auto vote = vote_of(*gone, *last_); vote && instance_)
+    instance_->forget_acceptance(*vote);
+  const auto& address = gone->address;
+  if (address == last_->leader() && gathers_at_ == address) {
+    lose_leader();
+  } else if (address == gathers_at_) { // before it had a record decided
+    forget_place();
+    campaign_in(campaign_delay());
+  }
+  peers_.reconnect_later();
 }
 
 } // namespace troupe::actors

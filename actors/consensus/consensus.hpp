@@ -2,12 +2,11 @@
 /// of generations. It outlives generations and their leaders, and stores the last decided record.
 #pragma once
 
+#include "actors/consensus/peers.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/membership/failure_detector.hpp"
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,17 +18,14 @@ struct ConsensusSetup {
   training::Voter self;                ///< of this daemon
   std::chrono::milliseconds detection; ///< a node that is silent for longer is lost
   /// Connects this actor with the CONSENSUS of the daemon at an address, on another thread: must
-  /// not block. Sends atom::done to this actor after the attempt.
-  std::function<void(const std::string& address, const consensus_actor& self)> connect;
+  /// not block. Sends atom::introduce to this actor after the attempt.
+  Peers::Dial connect;
   /// Called when nodes gather at a node other than the leader that this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};
   /// Called when this node learns that the end of its job was decided.
   std::function<void(const JobEnd& end)> ended = [](const JobEnd&) {};
 };
 
-/// Each voter has a connection to every node of the generation. The daemon with the smaller address
-/// opens it, so that there is only one. If none exists after a while, the other daemon opens it.
-///
 ///     led --(the leader is lost)--> leaderless --(a quorum promises)--> elected, or another is
 ///      ^                                                                         |
 ///      +--------------------(the record of the next generation is decided)-------+
@@ -47,15 +43,15 @@ public:
 
 private:
   using Record = training::GenerationRecord;
-  struct Peer {
-    std::string process;
-    peer_actor voter;
-    caf::actor_clock::time_point since; ///< when it connected
-  };
   /// A record of this node that waits for its decision.
   struct PendingProposal {
     Record record;
     caf::typed_response_promise<void> decided;
+  };
+  /// A request of this node for the leader after a generation.
+  struct LeaderRequest {
+    std::int64_t generation;
+    caf::typed_response_promise<std::string, Record> leader;
   };
   /// A request for this voter's promise. It waits until this voter has lost the leader too.
   struct Candidate {
@@ -69,7 +65,6 @@ private:
   VoteReply vote_reply(Ballot ballot);
   Ballot accept(const Record& last, const RecordProposal& proposal);
   void learn(const Record& record);
-  void note_other_job(const Record& record);
   void tell_all(const Record& record);
   void gather_at(const Record& last, const std::string& address, Ballot ballot);
   caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who,
@@ -82,17 +77,15 @@ private:
   bool is_known_after(std::int64_t generation) const;
   caf::result<void> leave();
   void end();
-  std::string status() const;
   Record last_record() const;
+  std::string status() const;
 
   void adopt(const Record& record);
   void begin_instance();
   void follow_leader();
   void close();
-  Error why_ended() const;
   bool is_last(const Record& record) const;
   bool is_about(const Record& last);
-  bool concerns(const Record& record) const;
   void lose_leader();
   void campaign_in(std::chrono::milliseconds delay);
   void campaign();
@@ -109,21 +102,14 @@ private:
   void move_to(const std::string& address, Ballot ballot);
   void forget_place();
   void answer_candidates();
-  void connect_to_peers();
-  void reconnect_later();
-  void dial(const std::string& address);
   void peer_down(const caf::down_msg& down);
-  void forget_vote(const training::Voter& gone);
-  std::set<std::string> others() const;
-  const peer_actor* peer_of(const training::Voter& voter) const;
-  std::optional<std::size_t> own_vote(const Record& record) const;
   bool gathers_here() const { return last_ && !leads() && gathers_at_ == setup_.self.address; }
   bool leads() const { return last_ && last_->leader() == setup_.self.address; }
   std::chrono::milliseconds campaign_delay() const;
 
   consensus_actor::pointer self_;
   ConsensusSetup setup_;
-  FailureDetector lost_;
+  Peers peers_;
   std::optional<Record> last_;                    ///< decided
   std::optional<PaxosInstance<Record>> instance_; ///< of the next record; empty: no vote in it
   Ballot heard_ = 0;        ///< the highest ballot in the others' answers about the next record
@@ -134,15 +120,10 @@ private:
   int yielded_ = 0;                          ///< promises to other nodes since the leader was lost
   std::string gathers_at_;                   ///< where the next generation is built; empty: unknown
   Ballot gathers_by_ = 0;                    ///< the ballot that elected that node
-  std::map<std::string, Peer> peers_;        ///< by address
-  std::set<std::string> dialled_;            ///< addresses
-  std::map<std::string, int> missed_;        ///< waits for a node to connect, by address
   std::vector<Candidate> candidates_;
-  std::optional<caf::typed_response_promise<std::string, Record>> requester_;
-  std::int64_t asked_about_ = 0; ///< the generation whose leader is lost
+  std::optional<LeaderRequest> leader_request_;
   std::optional<PendingProposal> pending_proposal_;
-  std::int64_t campaigns_ = 0; ///< number of planned campaigns; only the last one runs
-  bool reconnects_later_ = false;
+  std::int64_t campaigns_ = 0;      ///< number of planned campaigns; only the last one runs
   bool has_ended_ = false;          ///< the job of the last record
   std::set<std::string> left_jobs_; ///< earlier jobs in which it had a vote
   std::set<std::string> elsewhere_; ///< processes of other nodes that take part in another job

@@ -68,7 +68,7 @@ void ConsensusState::lose_leader() {
 
 /// Delays later voters, so that campaigns do not disturb each other.
 std::chrono::milliseconds ConsensusState::campaign_delay() const {
-  const auto index = last_ ? own_vote(*last_).value_or(0) : 0;
+  const auto index = last_ ? vote_of(setup_.self, *last_).value_or(0) : 0;
   return index < 2 ? 0ms : setup_.detection / 4 * static_cast<int>(index - 1);
 }
 
@@ -89,7 +89,7 @@ void ConsensusState::campaign() {
     return;
   const auto ballot = instance_->campaign(heard_);
   for (std::size_t i = 0; i < last_->voters.size(); ++i)
-    if (const auto* peer = peer_of(last_->voters[i]))
+    if (const auto* peer = peers_.find(last_->voters[i]))
       self_->request(*peer, caf::infinite, atom::vote_v, *last_, ballot)
           .then(
               [this, i, order = last_->order()](const VoteReply& vote_reply) {
@@ -168,9 +168,10 @@ void ConsensusState::look_for_replaced() {
 std::set<std::size_t> ConsensusState::replaced_voters() const {
   std::set<std::size_t> replaced;
   const auto& voters = last_->voters;
+  const auto& peers = peers_.by_address();
   for (std::size_t i = 0; i < voters.size(); ++i) {
-    const auto peer = peers_.find(voters[i].address);
-    if (peer != peers_.end() && peer->second.process != voters[i].process &&
+    const auto peer = peers.find(voters[i].address);
+    if (peer != peers.end() && peer->second.process != voters[i].process &&
         !elsewhere_.contains(peer->second.process) &&
         self_->clock().now() - peer->second.since >= 2 * setup_.detection)
       replaced.insert(i);
@@ -193,7 +194,7 @@ const training::GenerationRecord* ConsensusState::decided() const {
 /// this process was frozen, the voter may have restarted, and a node that begins the job again
 /// counts its vote as lost.
 void ConsensusState::ask_to_accept(std::size_t voter) {
-  const auto* peer = peer_of(last_->voters[voter]);
+  const auto* peer = peers_.find(last_->voters[voter]);
   if (peer == nullptr)
     return; // asked when it connects
   self_->request(*peer, caf::infinite, atom::propose_v, *last_, *instance_->proposed())

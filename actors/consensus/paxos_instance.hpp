@@ -32,10 +32,7 @@ struct Proposal {
     return std::tie(ballot, value) < std::tie(other.ballot, other.value);
   }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Proposal& x) {
-    return f.object(x).fields(f.field("ballot", x.ballot), f.field("value", x.value));
-  }
+  auto fields() { return std::tie(ballot, value); }
 };
 
 /// A voter's answer to a request for a promise.
@@ -51,11 +48,7 @@ struct Promise {
            std::tie(other.ballot, other.is_granted, other.accepted);
   }
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Promise& x) {
-    return f.object(x).fields(f.field("ballot", x.ballot), f.field("is_granted", x.is_granted),
-                              f.field("accepted", x.accepted));
-  }
+  auto fields() { return std::tie(ballot, is_granted, accepted); }
 };
 
 template <class Value>

@@ -1,10 +1,10 @@
 #include "actors/membership/blame.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
@@ -121,16 +121,11 @@ private:
   int branches_ = 0;
 };
 
-/// "a", "a and b", "a, b and c".
+/// "a", "a and b", "a, b and c". Precondition: there are names.
 std::string join_names(const std::set<std::string>& names) {
-  std::string text;
-  std::size_t left = names.size();
-  for (const auto& name : names) {
-    text += name;
-    --left;
-    text += left > 1 ? ", " : left == 1 ? " and " : "";
-  }
-  return text;
+  const auto last = std::prev(names.end());
+  return names.size() == 1 ? *last
+                           : fmt::format("{} and {}", fmt::join(names.begin(), last, ", "), *last);
 }
 
 /// The nodes at the other ends, and why the first of them could not be reached.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::actors {
@@ -12,10 +13,7 @@ struct NodePort {
   std::string node; ///< HOST:PORT of its daemon, which is its name
   std::string data; ///< HOST:PORT of its data plane
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, NodePort& x) {
-    return f.object(x).fields(f.field("node", x.node), f.field("data", x.data));
-  }
+  auto fields() { return std::tie(node, data); }
 };
 
 /// Orders a node to try these links, and to answer others' attempts with the same ticket.
@@ -24,11 +22,7 @@ struct ProbeOrder {
   std::vector<NodePort> to;
   std::int64_t limit_ms = 0; ///< for each link; others' attempts are answered for as long
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, ProbeOrder& x) {
-    return f.object(x).fields(f.field("ticket", x.ticket), f.field("to", x.to),
-                              f.field("limit_ms", x.limit_ms));
-  }
+  auto fields() { return std::tie(ticket, to, limit_ms); }
 };
 
 /// A link that could not be made.
@@ -37,10 +31,7 @@ struct BrokenLink {
   std::string why;
 
   bool operator==(const BrokenLink&) const = default;
-  template <class Inspector>
-  friend bool inspect(Inspector& f, BrokenLink& x) {
-    return f.object(x).fields(f.field("from", x.from), f.field("to", x.to), f.field("why", x.why));
-  }
+  auto fields() { return std::tie(from, to, why); }
 };
 
 } // namespace troupe::actors

@@ -1,5 +1,5 @@
 /// Chooses the nodes that train if workers train in groups of a given size (parallel.shard_group,
-/// parallel.outer.team). The others wait as spares.
+/// parallel.diloco.group_size). The others wait as spares.
 #pragma once
 
 #include "actors/cluster_messages.hpp"

@@ -117,7 +117,7 @@ Result<Succession> ask_consensus(const JoinContext& context, std::int64_t genera
   constexpr std::chrono::milliseconds io_deadline{500};
   Result<Succession> told;
   caf::scoped_actor self{context.system};
-  self->request(context.consensus, io_deadline, atom::lead_v, generation)
+  self->request(context.consensus, io_deadline, atom::follow_v, generation)
       .receive(
           [&](std::string& leader, training::GenerationRecord& last) {
             *told = {std::move(leader), std::move(last)};

@@ -19,9 +19,8 @@ struct BuiltGeneration {
   std::optional<metrics::EarlierRun> before = {};
   /// Metric (checkpoint.best) of the run's best checkpoint, on the leader.
   std::optional<double> best = {};
-  bool takes_over = false;          ///< this node leads, and another did before
-  metrics_actor metrics;            ///< NODE ends it
-  std::string metrics_address = {}; ///< HOST:PORT; empty: off
+  bool takes_over = false; ///< this node leads, and another did before
+  metrics_actor metrics;   ///< NODE ends it
   // Seconds.
   double heal = 0;    ///< until all nodes had the state
   double connect = 0; ///< until their ranks were connected

@@ -5,6 +5,7 @@
 #include "core/net/peer_endpoint.hpp"
 #include "metrics/number_format.hpp"
 
+#include <atomic>
 #include <future>
 #include <latch>
 #include <vector>

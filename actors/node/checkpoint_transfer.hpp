@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/node/detail/checkpoint_chunks.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "core/config/cluster.hpp"
 #include "training/node_assignment.hpp"

@@ -35,11 +35,10 @@ public:
     return answer;
   }
 
-  template <class Atom>
-  Status ask_for_end(Atom atom) {
+  Status ask_for_end(Stopping what) {
     Status answer;
     self_->monitor(node_.node());
-    self_->request(node_, left(), atom)
+    self_->request(node_, left(), atom::stop_v, what)
         .receive([] {}, [&](const caf::error& error) { answer = no_answer(error); });
     return answer;
   }
@@ -90,8 +89,7 @@ Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool 
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
   const auto before = conversation.status_within(options.timeout / 4);
-  TROUPE_TRY(what == Stopping::job ? conversation.ask_for_end(atom::stop_v)
-                                   : conversation.ask_for_end(atom::leave_v));
+  TROUPE_TRY(conversation.ask_for_end(what));
   if (wait)
     conversation.wait_until_gone();
   return before.value_or(JobStatus{});

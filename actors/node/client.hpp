@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/job_status.hpp"
+#include "actors/stopping.hpp"
 #include "core/config/cluster.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -22,12 +23,6 @@ struct ClientOptions {
 /// Errors, also of ask_to_stop: those of connect() (network.hpp); network if the daemon does not
 /// answer.
 Result<JobStatus> ask_status(const ClientOptions& options);
-
-/// The nodes to stop.
-enum class Stopping : std::uint8_t {
-  job, ///< all: they finish their steps, save, and end
-  node ///< only this one: the others continue
-};
 
 /// Returns when the daemon has confirmed that it will stop; with `wait`, when it has ended, however
 /// long that takes. Returns its status from before, with an empty phase if it did not answer in

@@ -21,7 +21,7 @@ public:
     {
       const std::lock_guard lock{mutex_};
       if (node_)
-        caf::anon_send(node_, atom::done_v);
+        caf::anon_send(node_, atom::stop_v, Stopping::signal);
     }
     note();
   }
@@ -51,18 +51,6 @@ private:
   std::condition_variable changed_;
   node_actor node_;
   bool asked_ = false;
-};
-
-/// Makes the drain forget its node before the node's actor system is destroyed.
-class ForgetAtEnd {
-public:
-  explicit ForgetAtEnd(Drain& drain) : drain_{drain} {}
-  ForgetAtEnd(const ForgetAtEnd&) = delete;
-  ForgetAtEnd& operator=(const ForgetAtEnd&) = delete;
-  ~ForgetAtEnd() { drain_.forget(); }
-
-private:
-  Drain& drain_;
 };
 
 } // namespace troupe::actors

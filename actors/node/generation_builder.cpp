@@ -77,7 +77,7 @@ void GenerationBuilderState::halt(RunViewPtr view) {
   if (!generation_)
     return;
   if (const auto left = training::salvage_state(*generation_); !left)
-    setup_.say(fmt::format("this node's state cannot be read: {}", left.error().to_string()));
+    setup_.join.say(fmt::format("this node's state cannot be read: {}", left.error().to_string()));
   generation_.reset();
 }
 
@@ -141,13 +141,13 @@ void GenerationBuilderState::log_admission() const {
   const auto& assignment = admission_->assignment;
   const auto& record = assignment.generation;
   if (record.nodes.size() > 1 || !record.is_first())
-    setup_.say(
+    setup_.join.say(
         fmt::format("generation {} starts at step {}: this is node {} of {}, with {} of {} workers",
                     record.number, record.step, assignment.node + 1, record.nodes.size(),
                     assignment.member().workers, record.world_size()));
   if (const auto lacks = training::lacks_copies(config().parallel, record);
       leads_ && !lacks.empty())
-    setup_.say(lacks);
+    setup_.join.say(lacks);
 }
 
 Result<StateOffer> GenerationBuilderState::offer(const JoinContext& context) {
@@ -191,7 +191,7 @@ Result<StateOffer> GenerationBuilderState::offer_whole(const JoinContext& contex
     return StateOffer{};
   const auto newest = find_newest();
   for (const auto& note : newest.notes)
-    setup_.say(note);
+    setup_.join.say(note);
   if (inherits_ && !newest.state && shown_ && !holds_shards())
     return nothing_to_go_on_from();
   const auto& last = newest.state ? newest : first_;
@@ -223,8 +223,8 @@ Status GenerationBuilderState::prepare_compiled_job(std::int64_t slices, bool le
   TROUPE_TRY(auto job, training::open_job(config(), *data_, resume_point_, leads));
   auto compiled_job =
       training::compile_job(std::move(job), slices, std::exchange(resume_point_.state, nullptr),
-                            {.say = setup_.say, .cancelled = [this, is_alone] {
-                               return is_alone && setup_.stopped_within({});
+                            {.say = setup_.join.say, .cancelled = [this, is_alone] {
+                               return is_alone && setup_.join.stopped_within({});
                              }});
   if (!compiled_job)
     return failure(compiled_job.error());
@@ -266,7 +266,6 @@ Result<BuiltGenerationPtr> GenerationBuilderState::show() {
                       .best = leads_ ? training::best_before(generation_->job()) : std::nullopt,
                       .takes_over = std::exchange(inherits_, false),
                       .metrics = metrics,
-                      .metrics_address = setup_.metrics_address,
                       .heal = seconds_between(healing_, connecting_),
                       .connect = seconds_between(connecting_, Clock::now())});
 }
@@ -277,11 +276,11 @@ void GenerationBuilderState::give_up(Error error) {
   if (!joined_.membership || !admission_)
     return;
   if (error.where.node.empty())
-    error.where.node = setup_.address;
+    error.where.node = setup_.join.info.address;
   // Waits until they know: a node that ends before is taken for lost.
   caf::scoped_actor self{self_->system()};
   self->request(joined_.membership, config().cluster.timeouts.detection, atom::failed_v,
-                admission_->assignment.generation.number, std::move(error))
+                admission_->assignment.generation.number, SharedFailure{std::move(error)})
       .receive([] {}, [](const caf::error&) {});
 }
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
+#include "actors/node/backoff.hpp"
 #include "actors/node/built_generation.hpp"
 #include "actors/node/joining.hpp"
-#include "actors/node/return_delay.hpp"
 #include "actors/roles/run_view.hpp"
 #include "metrics/trace.hpp"
 
@@ -17,25 +17,14 @@
 
 namespace troupe::actors {
 
-/// Config, options and exposition must outlive the actors.
+/// Options, exposition and the references in `join` must outlive the actors.
 struct GenerationBuilderSetup {
-  const Config& config;
+  JoinContext join; ///< without what depends on the generations before
   const RunOptions& options;
   metrics::Exposition& exposition;
-  NetworkOptions network;
-  std::string address = {};         ///< of this daemon: HOST:PORT; empty: a single node
-  std::string metrics_address = {}; ///< HOST:PORT; empty: off
-  std::shared_ptr<collectives::DataPlane> data_plane = nullptr; ///< null: a single node
   metrics::Trace trace = {};
-  std::function<void(const std::string&)> say = {}; ///< logs what is waited for
-  /// Waits for this time. Returns true at once when this daemon is asked to stop.
-  std::function<bool(std::chrono::milliseconds)> stopped_within = {};
   std::function<void()> built = {}; ///< called when a generation is about to train
-  node_actor node = {};             ///< the node that it works for
-  consensus_actor consensus = {};   ///< CONSENSUS of this daemon; null: a single node
-  std::string process = {};         ///< of this daemon (training::Voter)
-  std::shared_ptr<Waits> waits = std::make_shared<Waits>();
-  metrics::Track row = {}; ///< of the actor in the timeline
+  metrics::Track row = {};          ///< of the actor in the timeline
 };
 
 /// Builds one generation after the other, with the compiled job and the MEMBERSHIP of the first.
@@ -48,7 +37,8 @@ public:
   static inline const char* name = "generation_builder";
 
   GenerationBuilderState(generation_builder_actor::pointer self, GenerationBuilderSetup setup)
-      : self_{self}, setup_{std::move(setup)}, returns_{setup_.config.cluster.timeouts.detection} {}
+      : self_{self}, setup_{std::move(setup)}, returns_{
+                                                   setup_.join.config.cluster.timeouts.detection} {}
   ~GenerationBuilderState();
   GenerationBuilderState(const GenerationBuilderState&) = delete;
   GenerationBuilderState& operator=(const GenerationBuilderState&) = delete;
@@ -94,7 +84,7 @@ private:
   void halt(RunViewPtr view);
   Result<RunViewPtr> open_view(const metrics::RunInfo& info);
   void give_up(Error error);
-  const Config& config() const { return setup_.config; }
+  const Config& config() const { return setup_.join.config; }
   bool is_daemon() const { return setup_.options.daemon; }
   /// The state that this node would resume from; null: only the seed.
   StateSourcePtr& state() { return compiled_job_ ? compiled_job_->state : resume_point_.state; }

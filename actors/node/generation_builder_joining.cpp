@@ -1,5 +1,4 @@
 // The join of GENERATION BUILDER to the nodes of a job, and the files that it needs to return.
-#include "actors/membership/member_list.hpp"
 #include "actors/node/generation_builder.hpp"
 #include "actors/node/previous_members.hpp"
 #include "core/atomic_file.hpp"
@@ -13,7 +12,8 @@ namespace troupe::actors {
 /// Takes part as a witness, which never gets an assignment: returns when the job ends.
 Result<BuiltGenerationPtr> GenerationBuilderState::watch() {
   setup_.exposition.enter(metrics::JobPhase::waiting);
-  setup_.say("this node is a witness: it votes on the membership of the job, and does not train");
+  setup_.join.say(
+      "this node is a witness: it votes on the membership of the job, and does not train");
   auto context = this->context();
   context.info.workers = 0;
   const auto admission = join_job(context, joined_);
@@ -22,24 +22,10 @@ Result<BuiltGenerationPtr> GenerationBuilderState::watch() {
 }
 
 JoinContext GenerationBuilderState::context() {
-  JoinContext context{.system = self_->system(),
-                      .config = setup_.config,
-                      .network = setup_.network,
-                      .node = setup_.node,
-                      .consensus = setup_.consensus,
-                      .info = {.address = setup_.address,
-                               .host = training::host_name(),
-                               .version = setup_.options.version,
-                               .process = setup_.process,
-                               .workers = static_cast<std::int32_t>(config().devices.count),
-                               .job = shared_settings(config())},
-                      .data_plane = setup_.data_plane,
-                      .say = setup_.say,
-                      .stopped_within = setup_.stopped_within,
-                      .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); },
-                      .waits = setup_.waits,
-                      .left_out = [this] { return returns_.next(Clock::now()); },
-                      .has_had_assignment = last_.number > 0};
+  auto context = setup_.join;
+  context.prepare = [this](std::int64_t slices) { return prepare_to_join(slices); };
+  context.left_out = [this] { return returns_.next(Clock::now()); };
+  context.has_had_assignment = last_.number > 0;
   if (!setup_.options.witness)
     context.info.training = training_data();
   context.info.has_lost_folder = leads_ && !claimed_.empty() && !writes_here(claimed_);
@@ -47,9 +33,9 @@ JoinContext GenerationBuilderState::context() {
   context.info.generation = std::max(last_.number, before.generation);
   for (const auto& node : before.nodes)
     context.known.push_back(node.address);
-  if (setup_.data_plane)
+  if (context.data_plane)
     context.info.data =
-        to_string({parse_endpoint(setup_.address)->host, setup_.data_plane->port()});
+        to_string({parse_endpoint(context.info.address)->host, context.data_plane->port()});
   return context;
 }
 
@@ -70,7 +56,7 @@ void GenerationBuilderState::remember_members() const {
   if (!leads_ && writes_here(last_.writer))
     return;
   if (const auto written = write_members(training::run_folder(config()), last_); !written)
-    setup_.say(written.error().message);
+    setup_.join.say(written.error().message);
 }
 
 void GenerationBuilderState::note_voters(const training::GenerationRecord& record) {
@@ -169,7 +155,7 @@ Result<Admission> GenerationBuilderState::enter_job(const JoinContext& context) 
 
 /// Whether other nodes can tell where the job continues.
 bool GenerationBuilderState::is_leaderless(const Error& error) const {
-  if (!setup_.consensus || last_.voters.size() < 2)
+  if (!setup_.join.consensus || last_.voters.size() < 2)
     return false;
   const bool has_left = error.code == Errc::stopped && error.where.node == joined_.leader;
   return error.code == Errc::network || has_left;
@@ -186,8 +172,8 @@ Status GenerationBuilderState::follow_or_lead(JoinContext& context, const Error&
   if (inherits_) {
     leads_ = true;
     joined_ = lead_job(context, leader_loss);
-    setup_.say(fmt::format("this node now leads the job, as the successor of {}",
-                           leader_loss.last.leader()));
+    setup_.join.say(fmt::format("this node now leads the job, as the successor of {}",
+                                leader_loss.last.leader()));
   }
   TROUPE_TRY(context.info.offer, offer(context));
   return {};

@@ -16,12 +16,14 @@ Status exchange_peers(const Caller& caller, const training::Voter& self,
              connect(caller.system, net::peer_endpoint(address), caller.network, caller.limit));
   Status met;
   caf::scoped_actor here{caller.system};
-  here->request(daemon, caller.limit, atom::join_v, self, peer_actor{consensus})
-      .receive([&](const training::Voter& who,
-                   const peer_actor& peer) { caf::anon_send(consensus, atom::join_v, who, peer); },
-               [&](const caf::error& error) {
-                 met = fail(Errc::network, "{} did not answer: {}", address, caf::to_string(error));
-               });
+  here->request(daemon, caller.limit, atom::introduce_v, self, peer_actor{consensus})
+      .receive(
+          [&](const training::Voter& who, const peer_actor& peer) {
+            caf::anon_send(consensus, atom::introduce_v, who, peer);
+          },
+          [&](const caf::error& error) {
+            met = fail(Errc::network, "{} did not answer: {}", address, caf::to_string(error));
+          });
   return met;
 }
 
@@ -31,7 +33,7 @@ void introduce(const Caller& caller, const training::Voter& self, const consensu
                const std::string& address) {
   caller.system.spawn<caf::detached>([=] {
     std::ignore = exchange_peers(caller, self, consensus, address); // CONSENSUS tries again
-    caf::anon_send(consensus, atom::done_v, address);
+    caf::anon_send(consensus, atom::introduce_v, address);
   });
 }
 

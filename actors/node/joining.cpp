@@ -1,7 +1,7 @@
 #include "actors/node/joining.hpp"
 
 #include "actors/caf_error.hpp"
-#include "actors/membership/membership.hpp"
+#include "actors/membership/membership_actor.hpp"
 #include "actors/node/asking.hpp"
 #include "actors/node/backoff.hpp"
 #include "actors/node/checkpoint_transfer.hpp"
@@ -88,12 +88,13 @@ std::filesystem::path checkpoints_of(const JoinContext& context) {
 
 /// The leader decides within this time whether a generation is built, and with which nodes.
 std::chrono::milliseconds longest_wait_for_assignment(const TimeoutsConfig& timeouts) {
-  return timeouts.admission + timeouts.form + 2 * timeouts.quorum;
+  return timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
 }
 
 WorkerGroups groups_of(const ParallelConfig& parallel) {
   return {.size = parallel.group(),
-          .key = parallel.has_replica_groups() ? "parallel.outer.team" : "parallel.shard_group"};
+          .key = parallel.has_replica_groups() ? "parallel.diloco.group_size"
+                                               : "parallel.shard_group"};
 }
 
 } // namespace
@@ -111,28 +112,26 @@ Status pause_before_retry(const JoinContext& context, Waits::Row& wait,
 
 JobHandle lead_job(const JoinContext& context, const std::optional<LeaderLoss>& after) {
   const auto& cluster = context.config.cluster;
-  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+  MembershipRules rules{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
                         .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                        .quorum = cluster.timeouts.quorum,
-                        .form = cluster.timeouts.form,
-                        .detection = cluster.timeouts.detection,
-                        .stable = cluster.timeouts.admission,
+                        .timeouts = cluster.timeouts,
                         .probe = std::max(cluster.timeouts.detection, shortest_probe),
                         .slices = [config = &context.config](
                                       std::int64_t workers) { return config->slices(workers); },
-                        .say = context.say,
+                        .make_secret = collectives::make_secret,
                         .groups = groups_of(context.config.parallel),
-                        .consensus = context.consensus,
+                        .has_voters = static_cast<bool>(context.consensus),
                         .leave_one_by_one = context.config.parallel.divides() != Divided::nothing,
                         .lacks_copies =
                             [config = &context.config](const training::GenerationRecord& record) {
                               return training::lacks_copies(config->parallel, record);
                             }};
   if (after) {
-    setup.before = after->last;
-    setup.lost = after->lost;
+    rules.before = after->last;
+    rules.lost = after->lost;
   }
-  return {context.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup)),
+  return {context.system.spawn<membership_actor::stateful_impl<MembershipState>>(
+              MembershipSetup{std::move(rules), context.say, context.consensus}),
           context.info.address};
 }
 

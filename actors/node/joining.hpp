@@ -6,7 +6,7 @@
 #include "actors/node/network.hpp"
 #include "actors/node/shard_transfer.hpp"
 #include "actors/node/waits.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/data_plane.hpp"
 #include "training/resume.hpp"
 
 #include <chrono>

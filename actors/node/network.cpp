@@ -74,9 +74,9 @@ SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   if (!options)
     return;
   load<caf::io::middleman>(); // it defines the next keys
-  set("caf.middleman.heartbeat-interval", caf::timespan{options->timeouts.heartbeat});
+  set("caf.middleman.heartbeat-interval", caf::timespan{options->timeouts.heartbeat_interval()});
   set("caf.middleman.connection-timeout", caf::timespan{options->timeouts.detection});
-  set("caf.middleman.handshake-timeout", caf::timespan{options->timeouts.handshake});
+  set("caf.middleman.handshake-timeout", caf::timespan{options->timeouts.handshake_timeout()});
   set("caf.middleman.max-connections",
       static_cast<std::size_t>(options->max_nodes) + connections_to_spare);
   set("caf.middleman.app-identifiers", std::vector{application_id(options->version)});

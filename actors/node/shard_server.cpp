@@ -15,13 +15,12 @@ public:
   Client(std::shared_ptr<collectives::ConnectionGroup> connection_group, collectives::LinkName link,
          std::shared_ptr<const training::RetainedState> retained, const TimeoutsConfig& timeouts)
       : connection_group_{std::move(connection_group)}, link_{std::move(link)},
-        held_{std::move(retained)}, timeouts_{timeouts}, thread_{[this](
-                                                                     const std::stop_token& stop) {
-          std::ignore = serve(stop); // the reader notices and reports it
+        held_{std::move(retained)}, timeouts_{timeouts}, thread_{[this] {
+          std::ignore = serve(); // the reader notices and reports it
         }} {}
 
   ~Client() {
-    thread_.request_stop();
+    stopped_.cancel({Errc::stopped, "these shards are no longer served"});
     connection_group_->look_again();
     const std::lock_guard lock{mutex_};
     if (connection_)
@@ -31,12 +30,11 @@ public:
   Client& operator=(const Client&) = delete;
 
 private:
-  Status serve(const std::stop_token& stop) {
-    TROUPE_TRY(auto connection, connection_group_->accept(link_, timeouts_.quorum, stop));
+  Status serve() {
+    TROUPE_TRY(auto connection, connection_group_->accept(link_, timeouts_.quorum, {}, &stopped_));
     {
       const std::lock_guard lock{mutex_};
-      if (stop.stop_requested())
-        return {};
+      TROUPE_TRY(stopped_.status());
       connection_.emplace(std::move(connection));
     }
     TROUPE_TRY(describe());
@@ -74,6 +72,7 @@ private:
   collectives::LinkName link_;
   std::shared_ptr<const training::RetainedState> held_;
   TimeoutsConfig timeouts_;
+  net::Cancellation stopped_;
   std::mutex mutex_; ///< of connection_
   std::optional<net::Connection> connection_;
   std::jthread thread_; ///< declared last: it uses the other members

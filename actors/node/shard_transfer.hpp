@@ -2,7 +2,7 @@
 /// from other nodes, over the data plane, on demand.
 #pragma once
 
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
 #include "core/checkpoint/state_source.hpp"
 #include "core/config/cluster.hpp"
 #include "training/retained_state.hpp"

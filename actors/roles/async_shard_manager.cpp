@@ -1,78 +1,53 @@
 #include "actors/roles/async_shard_manager.hpp"
 
-#include "actors/roles/detail/subscribe.hpp"
-#include "actors/roles/traced.hpp"
+#include "actors/roles/detail/step_summary.hpp"
+#include "core/fail.hpp"
 
 namespace troupe::actors {
 
 using collectives::Message;
 using collectives::MessagePtr;
 using metrics::CollectiveKind;
+using training::MessageKind;
 
-AsyncShardManagerState::AsyncShardManagerState(shard_manager_actor::pointer self,
+AsyncShardManagerState::AsyncShardManagerState(parameter_server_actor::pointer self,
                                                AsyncShardManagerSetup setup)
-    : self_{self}, setup_{std::move(setup)}, reducer_{setup_.reducer},
-      saver_{self, reducer_, setup_.reducer.rank_state, setup_.saver}, owner_{setup_.owner},
-      reader_{setup_.reducer.rank_state, setup_.point_to_point}, rules_{message_rules()} {}
+    : ShardManagerBase{self, setup.rank_state, setup.others}, self_{self}, setup_{std::move(setup)},
+      owner_{setup_.owner}, reader_{setup_.rank_state, setup_.point_to_point},
+      rules_{training::message_rules(state(), slice_assignment().slices(), owner_->published())} {}
 
-training::MessageRules AsyncShardManagerState::message_rules() const {
-  return training::message_rules(state(), setup_.reducer.slice_assignment.slices(),
-                                 owner_->published());
-}
-
-shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
-  subscribe(*setup_.point_to_point, rank_state().device(), rank_state().rank, me());
-  return traced<shard_manager_actor>(
-      setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
+parameter_server_actor::behavior_type AsyncShardManagerState::make_behavior() {
+  subscribe(*setup_.point_to_point);
+  return behavior<parameter_server_actor>(
+      setup_.row,
       [this](atom::need_parameters, const ParameterRequest& request) {
         requests_.push_back(request);
         serve();
       },
-      [](atom::released, const ParameterRequest&, const EventPtr&) {}, // whole copies stay
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
       },
-      [](atom::done, const WorkerStep&, const SpansPtr&) {}, // COORDINATOR gets it
-      [this](atom::deliver, const MessagePtr& message) { open(message); },
-      [this](atom::propose, std::int64_t step) {
-        self_->send(setup_.saver.coordinator, atom::propose_v,
-                    StepFound{.rank = rank_state().rank,
-                              .step = step,
-                              .squared_norm = found_->squared_norm,
-                              .found_inf = found_->loss_scale.found_inf});
+      [this](atom::done, const WorkerStep& slice, const SpansPtr&) {
+        measured_[slice.step].add(slice);
       },
-      [this](atom::decided, const StepFound& of_all) { prepare(of_all); },
-      [this](atom::vote, std::int64_t step) {
-        self_->send(setup_.saver.coordinator, atom::vote_v, rank_state().rank, step);
+      [this](atom::deliver, const MessagePtr& message) { open(message); },
+      [this](atom::decided, std::int64_t step, const training::StepResults& of_all) {
+        prepare(step, of_all);
       },
       [this](atom::advance, std::int64_t step) { apply(step); },
       [this](atom::done, std::int64_t step) { finish_step(step); },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [](atom::assign, const Reassignment&) {},
-      [](atom::synchronize, std::int64_t) {}, // ranks always have one state
-      [this](atom::evaluate, std::int64_t step) { evaluate(step); },
-      [this](atom::save, std::int64_t step) {
-        take_rest(step); // rank_state has the version that the last pass read
-        return saver_.save(step);
+      [this](atom::evaluate, std::int64_t steps) {
+        evaluated_ = steps;
+        begin_evaluation(steps);
       },
-      [this](atom::save, std::int64_t step, std::uint64_t chunk) {
-        take_rest(step);
-        return saver_.write_chunk(step, chunk);
-      },
-      [this](atom::digest, std::int64_t step, std::uint64_t chunk) {
-        take_rest(step);
-        return saver_.hash_chunk(step, chunk);
-      },
-      [this](atom::contribute, std::int64_t, std::uint64_t chunk) {
-        reducer_.gather_chunk(chunk, nullptr);
-      },
-      [this](atom::generate, std::int64_t step, std::uint64_t chunk) {
-        take_rest(step);
-        return saver_.give_chunk(step, chunk);
-      },
-      [this](atom::saved, std::int64_t step) { saver_.copied(step); },
-      [this](atom::abort, const Error& reason) { return abort(reason); },
-      [this](atom::abort) { aborted_.deliver(); });
+      [this](atom::abort, const Error& reason) { return abort(reason); });
+}
+
+/// Copies the version that the last pass read.
+training::StateCopier AsyncShardManagerState::copier(std::int64_t steps) {
+  take_rest(steps);
+  return {state(), *rank_state().communication, rank_state().shard_group.get()};
 }
 
 void AsyncShardManagerState::send(Message message, int to) {
@@ -88,7 +63,7 @@ AsyncShardManagerState::reading_for(const ParameterRequest& request) const {
 
 training::Version AsyncShardManagerState::wanted_for(const Reading& reading) const {
   const bool trains = reading.pass_mode == PassMode::training;
-  return trains ? setup_.reducer.slice_assignment.step_of(reading.index) : reading.index;
+  return trains ? slice_assignment().step_of(reading.index) : reading.index;
 }
 
 /// Reads the parameters once for a whole pass, for all buckets together.
@@ -100,7 +75,7 @@ void AsyncShardManagerState::serve() {
     if (!asked_.empty())
       return;
     // Backward writes where the gradients of the last pass were read.
-    self_->send(worker_, atom::parameters_ready_v, request,
+    self_->send(worker(), atom::parameters_ready_v, request,
                 request.phase == Phase::forward ? read_ : rank_state().communication->record());
     requests_.pop_front();
   }
@@ -136,50 +111,214 @@ void AsyncShardManagerState::take_rest(training::Version version) {
 
 void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
   rank_state().communication->wait(event);
-  const auto& slice_assignment = setup_.reducer.slice_assignment;
-  const training::SliceOf slice{slice_assignment.step_of(pass), slice_assignment.place(pass)};
-  const auto number = state().plan().bucket_of[static_cast<std::size_t>(unit)];
-  const auto& bucket = state().plan().buckets[number];
-  if (unit == bucket.units.first && !state().is_frozen(bucket))
-    give(bucket, slice);
-  if (unit > 0 || slice.slice > 0 || !state().commits_statistics())
+  const data::WorkItem item{slice_assignment().step_of(pass), slice_assignment().place(pass),
+                            rank_state().rank};
+  const auto number = state().layout().plan().bucket_of[static_cast<std::size_t>(unit)];
+  const auto& bucket = state().layout().plan().buckets[number];
+  if (unit == bucket.units.first && !state().layout().is_frozen(bucket))
+    give(bucket, item);
+  if (unit > 0 || item.slice > 0 || !state().statistics().commits())
     return;
-  if (const auto bytes = reader_.give_statistics(slice.step); !bytes)
+  if (const auto bytes = reader_.give_statistics(item.step); !bytes)
     fail(bytes.error());
   else
     count(CollectiveKind::broadcast, *bytes);
 }
 
-void AsyncShardManagerState::give(const collectives::Bucket& bucket, training::SliceOf slice) {
-  const auto number = state().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
-  if (const auto bytes = reader_.give(bucket, number, slice); !bytes)
+void AsyncShardManagerState::give(const training::Bucket& bucket, const data::WorkItem& item) {
+  const auto number =
+      state().layout().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
+  if (const auto bytes = reader_.give(bucket, number, item); !bytes)
     fail(bytes.error());
   else
     count(CollectiveKind::reduce_scatter, *bytes);
 }
 
-void AsyncShardManagerState::evaluate(std::int64_t step) {
-  evaluated_ = step;
-  self_->send(worker_, atom::evaluate_v, step, rank_state().communication->record());
+void AsyncShardManagerState::open(const MessagePtr& message) {
+  if (const auto fits = check(*message); !fits)
+    return fail(fits.error());
+  switch (training::kind_of(*message)) {
+  case MessageKind::pull:
+    return answer_pull(*message);
+  case MessageKind::parameters:
+    return take_parameters(message);
+  case MessageKind::gradients:
+    owner_->add(message);
+    return go_on();
+  case MessageKind::statistics:
+    return take_statistics(message);
+  case MessageKind::copy:
+    replicated_[training::step_of(*message)] = message;
+    return go_on();
+  }
 }
 
-/// All pending callbacks of the streams come before the answer.
+Status AsyncShardManagerState::check(const Message& message) const {
+  TROUPE_TRY(training::check_message(
+      message, rules_,
+      {.version = owner_->version(), .published = owner_->published(), .read = reader_.read()}));
+  if (awaits(message))
+    return {};
+  return failure(training::wrong_message(message, "that are not expected now"));
+}
+
+/// Whether a message that may come at this time has not come yet.
+bool AsyncShardManagerState::awaits(const Message& message) const {
+  switch (training::kind_of(message)) {
+  case MessageKind::pull:
+    return true;
+  case MessageKind::parameters:
+    return asked_.contains(message.from);
+  case MessageKind::gradients:
+    return !owner_->has(training::Gradients::of(message));
+  case MessageKind::statistics:
+    return !statistics_.contains(training::step_of(message));
+  case MessageKind::copy:
+    return !replicated_.contains(training::step_of(message));
+  }
+  return false;
+}
+
+void AsyncShardManagerState::answer_pull(const Message& pull) {
+  const auto asked = training::Pull::of(pull);
+  const auto at = owner_->version_for(asked.wanted);
+  auto answer = training::Parameters{at}.to_message();
+  if (asked.have == at)
+    return send(std::move(answer), pull.from);
+  auto values = owner_->parameters(at);
+  if (!values)
+    return fail(values.error());
+  answer.values = *std::move(values);
+  answer.bytes = answer.values->bytes();
+  if (pull.from != rank_state().rank)
+    count(CollectiveKind::all_gather, answer.bytes);
+  if (at.predicted == 0)
+    return send(std::move(answer), pull.from);
+  send_when_copied(std::move(answer), pull.from);
+}
+
+void AsyncShardManagerState::take_statistics(const MessagePtr& message) {
+  const auto step = training::step_of(*message);
+  rank_state().device().copy(owner_->stream(), state().statistics().committed(step),
+                             message->values->data(), message->bytes);
+  owner_->stream().on_complete(
+      [message](const Status&) {}); // keeps it alive until the copy is done
+  statistics_.insert(step);
+  go_on();
+}
+
+void AsyncShardManagerState::go_on() {
+  const auto step = owner_->version();
+  const bool has_statistics = !state().statistics().commits() || statistics_.contains(step);
+  if (stage_ == Stage::summing && owner_->is_whole() && has_statistics)
+    take();
+  if (stage_ == Stage::taken && (!state().shard_replica() || replicated_.contains(step)))
+    find();
+}
+
+void AsyncShardManagerState::take() {
+  stage_ = Stage::taken;
+  statistics_.erase(owner_->version());
+  owner_->take();
+  if (!setup_.replica_rank)
+    return;
+  auto values = owner_->copy_of_gradients();
+  if (!values)
+    return fail(values.error());
+  auto message = training::message_of_step(MessageKind::copy, owner_->version());
+  message.values = *std::move(values);
+  message.bytes = message.values->bytes();
+  count(CollectiveKind::shard_replica, message.bytes);
+  send_when_copied(std::move(message), *setup_.replica_rank);
+}
+
+/// Sends it when the owner's stream has come this far.
+void AsyncShardManagerState::send_when_copied(Message message, int to) {
+  message.from = rank_state().rank;
+  message.to = to;
+  owner_->stream().on_complete([point_to_point = setup_.point_to_point,
+                                message = std::move(message)](const Status& status) mutable {
+    if (status)
+      point_to_point->send(std::move(message));
+  });
+}
+
+void AsyncShardManagerState::find() {
+  stage_ = Stage::finding;
+  if (const auto replicated = replicated_.extract(owner_->version()))
+    owner_->keep_replica(replicated.mapped());
+  found_ = std::make_shared<training::StepResults>();
+  if (!owner_->finds())
+    return prepare(owner_->version(), {}); // no rank proposes results
+  owner_->find(found_.get());
+  when_done(owner_->stream(),
+            [coordinator = coordinator(), rank = rank_state().rank, step = owner_->version(),
+             found = found_] { caf::anon_send(coordinator, atom::propose_v, rank, step, *found); });
+}
+
+/// Votes for the step when it is prepared: from then on, applying it cannot fail.
+void AsyncShardManagerState::prepare(std::int64_t step, const training::StepResults& of_all) {
+  stage_ = Stage::preparing;
+  of_all_ = std::make_shared<training::StepResults>(of_all);
+  owner_->prepare(of_all_.get());
+  when_done(owner_->stream(),
+            [coordinator = coordinator(), rank = rank_state().rank, step, kept = of_all_] {
+              caf::anon_send(coordinator, atom::vote_v, rank, step);
+            });
+}
+
+void AsyncShardManagerState::apply(std::int64_t step) {
+  stage_ = Stage::applying;
+  auto reads = owner_->apply(found_);
+  if (!reads)
+    return fail(reads.error());
+  reads_ = *std::move(reads);
+  announce(owner_->stream(), atom::done_v, step, found_);
+}
+
+void AsyncShardManagerState::finish_step(std::int64_t step) {
+  owner_->settle();
+  if (const auto sound = check_scale(); !sound)
+    return fail(sound.error());
+  rank_state().before.reset(); // all have come this far
+  stage_ = Stage::summing;
+  self_->send(coordinator(), atom::step_committed_v, report_of(step));
+  sent_ = {};
+  go_on();
+}
+
+StepReport AsyncShardManagerState::report_of(std::int64_t step) {
+  StepReport report{.rank = rank_state().rank, .worker = take_measured(step), .collectives = sent_};
+  report.memory = rank_state().device().memory();
+  report.squared_norm = of_all_->squared_norm;
+  report.reads = reads_;
+  if (state().loss_scale())
+    report.loss_scaling = loss_scaling_of(found_->loss_scale);
+  return report;
+}
+
+/// A rank may have computed no slice of the step.
+WorkerStep AsyncShardManagerState::take_measured(std::int64_t step) {
+  const auto measured = measured_.extract(step);
+  auto sum = measured ? measured.mapped() : WorkerStep{};
+  sum.step = step;
+  return sum;
+}
+
+/// With a scaled loss, a step with gradients that are not finite is skipped while the scale can
+/// still be lowered.
+Status AsyncShardManagerState::check_scale() const {
+  if (owner_->scale() >= 1)
+    return {};
+  return troupe::fail(Errc::numeric,
+                      "gradients are not finite, and the loss scale has fallen to {}",
+                      owner_->scale());
+}
+
 caf::result<void> AsyncShardManagerState::abort(const Error& reason) {
   rank_state().abort(reason);
-  aborted_ = self_->make_response_promise<void>();
   rank_state().communication->wait(owner_->stream().record());
-  rank_state().communication->on_complete(
-      [me = me()](const Status&) { caf::anon_send(me, atom::abort_v); });
-  return aborted_;
-}
-
-void AsyncShardManagerState::fail(Error error) {
-  error.where.actor = name;
-  if (error.where.rank < 0)
-    error.where.rank = rank_state().rank;
-  if (error.where.step < 0)
-    error.where.step = owner_->version();
-  self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));
+  return when_drained(*rank_state().communication);
 }
 
 } // namespace troupe::actors

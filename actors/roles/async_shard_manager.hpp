@@ -6,10 +6,10 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "actors/roles/detail/state_saver.hpp"
-#include "training/async/check_message.hpp"
-#include "training/async/parameter_client.hpp"
-#include "training/async/parameter_server_shard.hpp"
+#include "actors/roles/detail/shard_manager_base.hpp"
+#include "training/strategies/async/check_message.hpp"
+#include "training/strategies/async/parameter_client.hpp"
+#include "training/strategies/async/parameter_server_shard.hpp"
 
 #include <array>
 #include <deque>
@@ -21,11 +21,12 @@
 namespace troupe::actors {
 
 struct AsyncShardManagerSetup {
-  training::GradientReducerSetup reducer;
+  std::shared_ptr<training::RankState> rank_state;
+  data::SliceAssignment slice_assignment = {};
   std::shared_ptr<training::ParameterServerShard> owner;
   std::shared_ptr<collectives::PointToPoint> point_to_point;
   std::optional<int> replica_rank = {}; ///< the rank that keeps a copy of this rank's shard
-  StateSaverSetup saver;
+  ShardManagerNeighbours others;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
 
@@ -37,12 +38,10 @@ struct AsyncShardManagerSetup {
 ///
 /// The last three stages are a two-phase commit by messages with COORDINATOR (ADR 26). Steps that
 /// need no results of all ranks (ParameterServerShard::finds) skip `finding`.
-class AsyncShardManagerState {
+class AsyncShardManagerState : public ShardManagerBase {
 public:
-  static inline const char* name = "shard_manager";
-
-  AsyncShardManagerState(shard_manager_actor::pointer self, AsyncShardManagerSetup setup);
-  shard_manager_actor::behavior_type make_behavior();
+  AsyncShardManagerState(parameter_server_actor::pointer self, AsyncShardManagerSetup setup);
+  parameter_server_actor::behavior_type make_behavior();
 
 private:
   enum class Stage : std::uint8_t { summing, taken, finding, preparing, applying };
@@ -53,6 +52,7 @@ private:
     bool operator==(const Reading&) const = default;
   };
   training::Version wanted_for(const Reading& reading) const;
+  training::StateCopier copier(std::int64_t steps) override;
 
   // As the client of this rank's WORKER.
   void serve();
@@ -61,45 +61,39 @@ private:
   void take_parameters(const collectives::MessagePtr& message);
   void take_rest(training::Version version);
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void give(const collectives::Bucket& bucket, training::SliceOf slice);
-  void evaluate(std::int64_t step);
+  void give(const training::Bucket& bucket, const data::WorkItem& item);
   // As the owner of a shard.
-  training::MessageRules message_rules() const;
   void open(const collectives::MessagePtr& message);
   Status check(const collectives::Message& message) const;
   bool awaits(const collectives::Message& message) const;
   void answer_pull(const collectives::Message& message);
-  void take_gradients(const collectives::MessagePtr& message);
   void take_statistics(const collectives::MessagePtr& message);
   void go_on();
   void take();
   void find();
-  void prepare(const StepFound& of_all);
+  void prepare(std::int64_t step, const training::StepResults& of_all);
   void apply(std::int64_t step);
   void finish_step(std::int64_t step);
-  StepReport report(std::int64_t step) const;
+  StepReport report_of(std::int64_t step);
+  WorkerStep take_measured(std::int64_t step);
   Status check_scale() const;
 
   caf::result<void> abort(const Error& reason);
-  void fail(Error error);
+  void fail(Error error) { report(std::move(error), owner_->version()); }
   void count(metrics::CollectiveKind kind, std::uint64_t bytes) {
     sent_[static_cast<std::size_t>(kind)].bytes += bytes;
   }
   void send(collectives::Message message, int to);
   void send_when_copied(collectives::Message message, int to);
-  training::RankState& rank_state() const { return *setup_.reducer.rank_state; }
+  const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   training::ModelState& state() const { return *rank_state().state; }
-  int ranks() const { return state().strategy().world_size; }
-  shard_manager_actor me() const { return self_; }
+  int ranks() const { return state().layout().strategy().world_size; }
 
-  shard_manager_actor::pointer self_;
+  parameter_server_actor::pointer self_;
   AsyncShardManagerSetup setup_;
-  training::GradientReducer reducer_; ///< used only for saving
-  StateSaver saver_;
   std::shared_ptr<training::ParameterServerShard> owner_;
   training::ParameterClient reader_;
   training::MessageRules rules_;
-  worker_actor worker_;
   std::deque<ParameterRequest> requests_;
   std::optional<Reading> reading_;
   std::set<int> asked_; ///< owners whose parameters have not arrived yet
@@ -110,9 +104,9 @@ private:
       replicated_;                    ///< by step: sums for the copied shard
   std::set<std::int64_t> statistics_; ///< steps whose batch norm statistics have arrived
   std::shared_ptr<training::StepResults> found_, of_all_;
-  training::SliceReads reads_;
+  std::map<std::int64_t, WorkerStep> measured_; ///< by step: sums over the rank's slices
+  std::vector<SliceRead> reads_;
   std::array<RankCollective, metrics::collective_kind_names.size()> sent_ = {};
-  caf::typed_response_promise<void> aborted_;
 };
 
 } // namespace troupe::actors

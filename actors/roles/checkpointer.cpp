@@ -55,31 +55,24 @@ checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
 }
 
 /// Training continues meanwhile.
-ShardOutcome CheckpointerState::take(const training::Snapshot& snapshot) {
-  begin(snapshot.step, snapshot.loss_scale, {.is_written = true});
+ShardOutcome CheckpointerState::take(training::Snapshot& snapshot) {
+  begin(snapshot.step(), snapshot.loss_scale, {.is_written = true});
   BackgroundWork writing;
-  for (const auto& chunk : setup_.state->written())
-    writing.run([&] {
-      for (const auto& range : chunk.ranges)
-        add(range, setup_.state->in_snapshot(range));
-    });
+  for (std::size_t index = 0; index < layout().written().size(); ++index) {
+    writing.run([&] { add(layout().written()[index], snapshot.values(index)); });
+    snapshot.release(index);
+  }
   return end();
 }
 
 ShardOutcome CheckpointerState::take(const training::StateChunk& chunk, bool write) {
   if (chunk.index == 0)
     begin(chunk.step, chunk.loss_scale,
-          {.is_written = write, .is_hashed = !write || !setup_.state->saves_shard()});
-  const auto& state = *setup_.state;
-  const auto& chunks = write ? state.written() : state.saved();
-  const auto count = write ? chunks.size() : training::count_parameter_chunks(chunks);
-  if (chunk.index < count) {
-    const float* stored = chunk.values.data();
-    for (const auto& range : chunks[chunk.index].ranges) {
-      add(range, stored);
-      stored += range.elements;
-    }
-  }
+          {.is_written = write, .is_hashed = !write || !layout().saves_shard()});
+  const auto& plan = write ? layout().written() : layout().whole();
+  const auto count = write ? plan.size() : plan.parameter_chunks();
+  if (chunk.index < count)
+    add(plan[chunk.index], chunk.values.data());
   if (chunk.index + 1 >= count)
     return end();
   return {.rank = setup_.rank, .step = chunk.step, .is_last = false};
@@ -92,9 +85,9 @@ void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleSt
     return;
   if (setup_.rank == 0)
     unfinished_ = step;
-  header_ = setup_.state->describe(loss_scale);
+  header_ = layout().describe(loss_scale);
   header_.step = step;
-  header_.epoch = step / setup_.steps_per_epoch;
+  header_.epoch = setup_.plan.epoch_of(step);
   header_.metadata.insert(setup_.metadata.begin(), setup_.metadata.end());
   auto writer = open_writer();
   if (writer)
@@ -105,13 +98,19 @@ void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleSt
 
 Result<StateWriter> CheckpointerState::open_writer() const {
   TROUPE_TRY(const auto folder, setup_.store.begin(header_.step));
-  return setup_.state->saves_shard() ? StateWriter::part(folder, setup_.rank, setup_.world_size,
-                                                         setup_.state->describe_shard())
-                                     : StateWriter::full(folder, header_);
+  return layout().saves_shard()
+             ? StateWriter::part(folder, setup_.rank, setup_.world_size, layout().written().parts())
+             : StateWriter::full(folder, header_);
 }
 
-void CheckpointerState::add(const training::SavedRange& range, const float* stored) {
-  if (setup_.state->saves_shard() && !work_->is_hashed) // in the rank's layout
+void CheckpointerState::add(const training::PlannedChunk& chunk, const float* values) {
+  training::for_each_range(
+      chunk, values,
+      [this](const training::StateRange& range, const float* stored) { add(range, stored); });
+}
+
+void CheckpointerState::add(const training::StateRange& range, const float* stored) {
+  if (layout().saves_shard() && !work_->is_hashed) // in the rank's layout
     return write(range, {stored, range.elements});
   const auto values = training::in_canonical_layout(range, stored, canonical_);
   if (work_->is_hashed && range.array == training::parameters_array)
@@ -119,7 +118,7 @@ void CheckpointerState::add(const training::SavedRange& range, const float* stor
   write(range, values);
 }
 
-void CheckpointerState::write(const training::SavedRange& range, std::span<const float> values) {
+void CheckpointerState::write(const training::StateRange& range, std::span<const float> values) {
   while (work_->writer && !values.empty()) {
     const auto chunk = values.first(std::min(values.size(), most_appended));
     values = values.subspan(chunk.size());

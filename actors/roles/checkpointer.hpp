@@ -6,6 +6,7 @@
 #include "core/checkpoint/store.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "metrics/trace.hpp"
+#include "training/job_plan.hpp"
 #include "training/state/model_state.hpp"
 
 #include <chrono>
@@ -19,11 +20,11 @@ namespace troupe::actors {
 
 struct CheckpointerSetup {
   CheckpointStore store;
-  std::shared_ptr<const training::ModelState> state; ///< knows the layout, and resolves snapshots
+  std::shared_ptr<const training::ModelState> state; ///< has the layout
   std::int32_t rank = 0, world_size = 1;
   // Used only on rank 0.
   std::map<std::string, std::string> metadata = {};
-  std::int64_t steps_per_epoch = 1;
+  training::JobPlan plan; ///< of the job
   std::int64_t keep = 3;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -56,12 +57,14 @@ private:
     Clock::time_point begin = Clock::now();
   };
 
-  ShardOutcome take(const training::Snapshot& snapshot);
+  const training::StateLayout& layout() const { return setup_.state->layout(); }
+  ShardOutcome take(training::Snapshot& snapshot);
   ShardOutcome take(const training::StateChunk& chunk, bool write);
   void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, Ends ends);
   Result<StateWriter> open_writer() const;
-  void add(const training::SavedRange& range, const float* stored);
-  void write(const training::SavedRange& range, std::span<const float> values);
+  void add(const training::PlannedChunk& chunk, const float* values);
+  void add(const training::StateRange& range, const float* stored);
+  void write(const training::StateRange& range, std::span<const float> values);
   void fail(Error error);
   ShardOutcome end();
   metrics::CheckpointRecord finish(const CheckpointShards& parts);

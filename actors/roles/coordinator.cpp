@@ -12,9 +12,9 @@
 namespace troupe::actors {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
-    : self_{self}, setup_{std::move(setup)}, committed_{setup_.first_step},
-      granted_{setup_.first_step}, balancer_{setup_.balancer, setup_.first_step},
-      assigned_{balancer_.reassigns() ? setup_.first_step : -1}, agreed_{setup_.first_step},
+    : self_{self}, setup_{std::move(setup)},
+      committed_{setup_.first_step}, granted_{setup_.first_step},
+      balancer_{std::move(setup_.balancer)}, votes_{world_size()}, agreed_{setup_.first_step},
       epoch_{setup_.before.epoch}, totals_{setup_.totals}, summary_{setup_.info} {
   summary_.checkpoints = totals_.summary.checkpoints;
   summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
@@ -27,13 +27,8 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
     sampled_ = totals_.sampled;
   measured_ = setup_.first_step; // peak rates were measured when the devices were opened
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
-  if (const auto& slice_assignment = setup_.balancer.slice_assignment;
-      slice_assignment.is_on_demand())
-    work_items_.emplace(
-        data::SliceAssignerOptions{.slices = slice_assignment.slices(),
-                                   .workers = slice_assignment.world_size(),
-                                   .first_step = setup_.first_step,
-                                   .wait_tolerance = setup_.balancer.wait_tolerance});
+  if (const auto& slice_assignment = balancer_.slice_assignment(); slice_assignment.is_on_demand())
+    work_items_.emplace(slice_assignment, setup_.first_step, setup_.wait_tolerance);
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
@@ -57,17 +52,13 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
       [this](atom::assign, std::int32_t rank) { want(rank); },
-      [this](atom::done, std::int32_t rank, Pass slice, const WorkerStep& measured) {
-        complete(rank, slice, measured);
-      },
-      [this](atom::propose, const StepFound& by_rank) {
-        if (assigns_to(by_rank.rank))
-          find(by_rank);
-      },
+      [this](atom::done, std::int32_t rank, Pass slice) { complete(rank, slice); },
+      [this](atom::propose, std::int32_t rank, std::int64_t step,
+             const training::StepResults& by_rank) { propose(rank, step, by_rank); },
       [this](atom::vote, std::int32_t rank, std::int64_t step) {
         if (!assigns_to(rank))
           return;
-        work_items_->vote(step);
+        votes_.vote(step);
         apply();
       },
       [this](atom::stop) { stop(); },
@@ -207,16 +198,14 @@ void CoordinatorState::Member::add(const StepReport& report) {
   memory = report.memory;
 }
 
-void CoordinatorState::commit(StepReport report) {
+void CoordinatorState::commit(const StepReport& report) {
   if (!members_.contains(report.rank))
     return; // the sender is no role of this generation
   const auto step = report.worker.step;
-  if (work_items_)
-    report.worker = work_items_->measured(report.rank, step);
   members_.at(report.rank).add(report);
   balancer_.add(report.rank, report.worker.busy);
   auto& reports = reports_[step];
-  reports.push_back(std::move(report));
+  reports.push_back(report);
   if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
     return;
   // Sums must not depend on the order of arrival.
@@ -240,11 +229,14 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->time = std::chrono::system_clock::now();
   record->lr = setup_.learning_rate(step);
   if (work_items_)
-    add_work_items(step, reports, *record);
+    record->item_seconds = work_items_->take_longest(step);
   if (setup_.records_reads)
-    for (const auto& report : reports)
+    for (const auto& report : reports) {
       std::ranges::copy(report.rounds, std::back_inserter(record->rounds));
-  if (step == assigned_)
+      if (work_items_)
+        record->reads.push_back(report.reads);
+    }
+  if (begins_assignment(step))
     record->slice_assignment = balancer_.slice_assignment().counts();
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
@@ -318,45 +310,49 @@ bool CoordinatorState::synchronize() {
     return true;
   if (std::exchange(synchronizes_, true))
     return false;
-  auto left = std::make_shared<std::size_t>(members_.size());
+  const auto answered = after(members_.size(), [this] {
+    synchronizes_ = false;
+    agreed_ = committed_;
+    halts_.empty() ? reach_pause() : answer_halts();
+  });
   for (const auto& [rank, member] : members_)
-    self_->request(member.shard_manager, caf::infinite, atom::synchronize_v, committed_)
-        .then(
-            [this, left] {
-              if (--*left > 0 || phase_ == Phase::ended)
-                return;
-              synchronizes_ = false;
-              agreed_ = committed_;
-              halts_.empty() ? reach_pause() : answer_halts();
-            },
-            [](const caf::error&) {}); // the rank has failed, and reports it itself
+    self_->request(member.synchronous(), caf::infinite, atom::synchronize_v, committed_)
+        .then(answered, [](const caf::error&) {}); // the rank has failed, and reports it itself
   return false;
+}
+
+/// Returns a function that calls `then` when it is called the last of this many times, unless the
+/// job has ended.
+std::function<void()> CoordinatorState::after(std::size_t answers, std::function<void()> then) {
+  return [this, left = std::make_shared<std::size_t>(answers), then = std::move(then)] {
+    if (--*left == 0 && phase_ != Phase::ended)
+      then();
+  };
 }
 
 /// Returns whether the slice assignment stays as it is. If not, sends the new one to all ranks, and
 /// resumes training when all use it.
 bool CoordinatorState::assign() {
-  const auto counts = balancer_.assign(committed_);
-  if (!counts)
+  const auto next = balancer_.next(committed_);
+  if (!next)
     return true;
-  assigned_ = committed_;
-  const Reassignment next{*counts, committed_, balancer_.slice_assignment().pass_of(committed_)};
-  auto left = std::make_shared<std::size_t>(2 * members_.size());
-  const auto tell = [&, left](const auto& role) {
-    self_->request(role, caf::infinite, atom::assign_v, next)
-        .then(
-            [this, left] {
-              if (--*left > 0 || phase_ == Phase::ended)
-                return;
-              is_over() ? save_if_due() : resume_training();
-            },
-            [](const caf::error&) {}); // the rank has failed, and reports it itself
+  const auto answered =
+      after(2 * members_.size(), [this] { is_over() ? save_if_due() : resume_training(); });
+  const auto tell = [&](const auto& role) {
+    self_->request(role, caf::infinite, atom::assign_v, *next)
+        .then(answered, [](const caf::error&) {}); // the rank has failed, and reports it itself
   };
   for (const auto& [rank, member] : members_) {
     tell(member.worker);
-    tell(member.shard_manager);
+    tell(member.synchronous());
   }
   return false;
+}
+
+/// Whether the step is the first of a slice assignment, in a job whose assignment may change.
+bool CoordinatorState::begins_assignment(std::int64_t step) const {
+  return balancer_.reassigns() &&
+         step == std::max(setup_.first_step, balancer_.slice_assignment().first_step());
 }
 
 /// Whether the actions due after the last step need the same state on all ranks.

@@ -3,8 +3,10 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/roles/detail/run_totals.hpp"
-#include "actors/roles/detail/slice_balancer.hpp"
-#include "actors/roles/detail/work_items.hpp"
+#include "actors/roles/detail/step_votes.hpp"
+#include "core/config/cluster.hpp"
+#include "data/slice_balancer.hpp"
+#include "data/work_items.hpp"
 #include "metrics/report/earlier_run.hpp"
 #include "metrics/step_sums.hpp"
 #include "metrics/trace.hpp"
@@ -27,15 +29,14 @@ struct CoordinatorSetup {
   training::GenerationRecord generation;
   // The training set, which must be the same on every node.
   std::int64_t samples = 0;
-  std::string data = {}; ///< fingerprint of the training set
-  /// How long to wait, after a collective has failed, for the loss of a node to be noticed.
-  std::chrono::milliseconds detection{5000};
-  std::chrono::milliseconds collective{0}; ///< longest time that a collective may take
-  // collectives/step_policy.hpp
+  std::string data = {};        ///< fingerprint of the training set
+  TimeoutsConfig timeouts = {}; ///< cluster.timeouts
+  // training/step_plan.hpp
   std::int64_t window = 1; ///< number of steps that may be in flight
   /// Whether all ranks have the same state after `step`.
   std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };
-  SliceBalancerSetup balancer = {};
+  data::SliceBalancer balancer = data::SliceBalancer{};
+  double wait_tolerance = 0;  ///< data/work_items.hpp, in asynchronous training
   bool records_reads = false; ///< metrics.reads
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
@@ -95,6 +96,13 @@ private:
     std::int64_t ready_batches = 0;          ///< when the last step ended
     MemoryUse memory = {};
 
+    // The strategy of the job tells which of the two `shard_manager` is.
+    synchronous_shard_manager_actor synchronous() const {
+      return caf::actor_cast<synchronous_shard_manager_actor>(shard_manager);
+    }
+    parameter_server_actor parameter_server() const {
+      return caf::actor_cast<parameter_server_actor>(shard_manager);
+    }
     void add(const StepReport& report);
     metrics::WorkerSummary summary(double step_seconds) const;
   };
@@ -108,7 +116,7 @@ private:
   void resume_training();
   void grant();
   std::int64_t pause() const;
-  void commit(StepReport report);
+  void commit(const StepReport& report);
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   double peak_operations() const;
@@ -117,16 +125,16 @@ private:
   bool needs_one_state() const;
   void reach_pause();
   bool synchronize();
+  std::function<void()> after(std::size_t answers, std::function<void()> then);
   bool assign();
+  bool begins_assignment(std::int64_t step) const;
   void assign_work();
   void assign_again();
   bool assigns_to(std::int32_t rank) const;
   void want(std::int32_t rank);
-  void complete(std::int32_t rank, Pass pass, const WorkerStep& measured);
-  void find(const StepFound& by_rank);
+  void complete(std::int32_t rank, Pass pass);
+  void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
-  void add_work_items(std::int64_t step, const std::vector<StepReport>& reports,
-                      metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
   /// `test`: null if the epoch ends without an evaluation.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
@@ -178,20 +186,20 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
-  SliceBalancer balancer_;
-  std::optional<WorkItems> work_items_; ///< of asynchronous training
+  data::SliceBalancer balancer_;
+  // Asynchronous training uses the next three.
+  std::optional<data::WorkItems> work_items_;
+  StepVotes votes_;
   bool assigns_later_ = false; ///< assign_again() is scheduled, for the end of a wait tolerance
-  std::int64_t assigned_; ///< first step of the current slice assignment; below 0: it never changes
-  std::int64_t agreed_;   ///< number of steps after which all ranks last had the same state
-  bool synchronizes_ = false; ///< ranks are synchronizing
-  bool sampling_ = false;     ///< a sample is being gathered or written; there is memory for one
-  bool sample_due_ = false;   ///< take the next sample when that one is written
-  bool concludes_ = false;    ///< conclude when that one is written
-  std::int64_t sampled_ = -1; ///< number of steps after which the last sample was begun
-  bool writing_ = false;      ///< a snapshot is being written; there is memory for one
-  bool save_due_ = false;     ///< save again when that one is written
-  bool save_wanted_ = false;  ///< at any step
-  std::size_t copying_ = 0;   ///< ranks that have not yet copied their part of the state
+  std::int64_t agreed_;        ///< number of steps after which all ranks last had the same state
+  bool synchronizes_ = false;  ///< ranks are synchronizing
+  bool sampling_ = false;      ///< a sample is being gathered or written; there is memory for one
+  bool sample_due_ = false;    ///< take the next sample when that one is written
+  bool concludes_ = false;     ///< conclude when that one is written
+  std::int64_t sampled_ = -1;  ///< number of steps after which the last sample was begun
+  bool writing_ = false;       ///< a snapshot is being written; there is memory for one
+  bool save_due_ = false;      ///< save again when that one is written
+  bool save_wanted_ = false;   ///< at any step
   std::int64_t saved_ =
       -1; ///< number of steps after which the last checkpoint was or is being written
   std::int64_t hashed_ = -1;    ///< number of steps after which the summary's digest was taken

@@ -18,7 +18,7 @@ void CoordinatorState::suspect(const Error& error) {
   if (suspected_)
     return;
   suspected_ = error;
-  self_->run_delayed(setup_.detection, [this] { fail(*suspected_); });
+  self_->run_delayed(setup_.timeouts.detection, [this] { fail(*suspected_); });
 }
 
 void CoordinatorState::fail(Error error) {
@@ -46,21 +46,19 @@ void CoordinatorState::fail_node(Error error) {
 
 void CoordinatorState::tell_membership(const Error& error) {
   const auto ended = [this, error](const caf::error&) { end_failed(error); };
-  const auto number = setup_.generation.number;
+  SharedFailure failure{error};
   if (is_between_nodes(error.code))
-    self_
-        ->request(setup_.membership, caf::infinite, atom::failed_v, number,
-                  SharedFailure{error, nodes_behind()})
-        .then([] {}, ended);
-  else
-    self_->request(setup_.membership, caf::infinite, atom::failed_v, number, error)
-        .then([] {}, ended);
+    failure.behind = nodes_behind();
+  self_
+      ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
+                std::move(failure))
+      .then([] {}, ended);
 }
 
 /// A collective fails for all ranks that have reached it. So, after the longest time that a
 /// collective may take, the ranks that have reported no failure have not reached it.
 std::vector<std::string> CoordinatorState::nodes_behind() const {
-  if (Clock::now() - last_commit_ < setup_.collective)
+  if (Clock::now() - last_commit_ < setup_.timeouts.collective)
     return {};
   std::vector<std::pair<std::string, std::int64_t>> reached;
   for (const auto& place : setup_.generation.nodes) {

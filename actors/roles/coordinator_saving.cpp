@@ -53,21 +53,14 @@ void CoordinatorState::save_for_next() {
 
 void CoordinatorState::save() {
   writing_ = true;
-  copying_ = members_.size();
+  const auto answered = after(members_.size(), [this] { copied(); });
   for (const auto& [rank, member] : members_)
     self_->request(member.shard_manager, caf::infinite, atom::save_v, committed_)
-        .then(
-            [this] {
-              if (--copying_ == 0)
-                copied();
-            },
-            not_saved("shard_manager", rank));
+        .then(answered, not_saved("shard_manager", rank));
 }
 
 /// The copy is complete. Training continues while it is written.
 void CoordinatorState::copied() {
-  if (phase_ == Phase::ended)
-    return;
   paused_ = seconds(Clock::now() - pause_begin_);
   if (!is_over())
     return resume_training();

@@ -80,17 +80,24 @@ WorkerSummaries CoordinatorState::worker_summaries() const {
 }
 
 metrics::WorkerSummary CoordinatorState::Member::summary(double step_seconds) const {
-  auto all = summarize(info.rank, info.device, memory, ratio(seconds(busy), step_seconds));
-  all.steps = steps;
-  all.step_seconds = step_seconds;
-  all.compute_seconds = seconds(busy);
-  all.data_wait_seconds = seconds(data_wait);
-  all.collective_seconds = seconds(collectives);
-  all.optimizer_seconds = seconds(optimizer);
-  all.ready_batches = ready_batches;
-  all.memory_limit_bytes = info.memory_bytes;
-  all.peak_operations = info.peak_operations;
-  return all;
+  const auto peak = [this](MemoryKind kind) { return memory.peak[static_cast<std::size_t>(kind)]; };
+  return {.rank = info.rank,
+          .device = info.device,
+          .peak_memory_bytes = memory.total_peak,
+          .parameter_bytes = peak(MemoryKind::parameters),
+          .gradient_bytes = peak(MemoryKind::gradients),
+          .optimizer_bytes = peak(MemoryKind::optimizer),
+          .busy_ratio = ratio(seconds(busy), step_seconds),
+          .memory = memory,
+          .steps = steps,
+          .step_seconds = step_seconds,
+          .compute_seconds = seconds(busy),
+          .data_wait_seconds = seconds(data_wait),
+          .collective_seconds = seconds(collectives),
+          .optimizer_seconds = seconds(optimizer),
+          .ready_batches = ready_batches,
+          .memory_limit_bytes = info.memory_bytes,
+          .peak_operations = info.peak_operations};
 }
 
 } // namespace troupe::actors

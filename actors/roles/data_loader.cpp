@@ -2,38 +2,20 @@
 
 #include "actors/roles/traced.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace troupe::actors {
 
-namespace {
-
-std::size_t index_of(PassMode pass_mode) {
-  return static_cast<std::size_t>(pass_mode);
-}
-
-} // namespace
-
-std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
-                              std::int64_t slice_samples) {
-  const auto& options = evaluation.sampler().options();
-  const auto first = index * options.global_batch + rank * slice_samples;
-  return std::clamp<std::int64_t>(options.size - first, 0, slice_samples);
-}
-
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
-    : self_{self}, setup_{std::move(setup)}, clients_(setup_.rank_states.size()) {
-  for (std::size_t i = 0; i < clients_.size(); ++i) {
-    const auto make_credits = [](WorkerSupply& supply,
-                                 const std::shared_ptr<training::BatchProducer>& producer) {
-      supply.free.resize(producer ? static_cast<std::size_t>(producer->slots()) : 0);
-      std::iota(supply.free.rbegin(), supply.free.rend(), 0);
-    };
-    clients_[i].slice_assignment = setup_.slice_assignment;
-    make_credits(clients_[i].supplies[index_of(PassMode::training)], setup_.producers[i].training);
-    make_credits(clients_[i].supplies[index_of(PassMode::evaluation)],
-                 setup_.producers[i].evaluation);
+    : self_{self}, setup_{std::move(setup)} {
+  for (const auto& rank_state : setup_.rank_states) {
+    auto& client = clients_.emplace_back(Client{rank_state, setup_.slice_assignment});
+    for (const auto pass_mode : {PassMode::training, PassMode::evaluation})
+      if (const auto& producer = rank_state->producers[index_of(pass_mode)]) {
+        auto& free = client.supplies[index_of(pass_mode)].free;
+        free.resize(static_cast<std::size_t>(producer->slots()));
+        std::iota(free.rbegin(), free.rend(), 0);
+      }
   }
 }
 
@@ -41,24 +23,24 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
   return traced<data_loader_actor>(
       setup_.row,
       [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
-        begin(rank, worker, first);
+        client(rank).worker = worker;
+        begin(client(rank), first);
       },
-      [this](atom::assign, std::int32_t rank, const Reassignment& next) { assign(rank, next); },
+      [this](atom::assign, std::int32_t rank, const data::SliceAssignment& next) {
+        client(rank).slice_assignment = next;
+        begin(client(rank), next.first_pass());
+      },
       [this](atom::fetch, std::int32_t rank, Pass pass) {
-        auto& supply = client(rank).supplies[index_of(PassMode::training)];
-        supply.next = pass;
-        supply.end = pass + 1;
-        fill(rank, PassMode::training);
+        fill(client(rank), PassMode::training, pass, pass + 1);
       },
       [this](atom::evaluate, std::int32_t rank) {
-        auto& supply = client(rank).supplies[index_of(PassMode::evaluation)];
-        supply.next = 0;
-        supply.end = setup_.evaluation->sampler().steps_per_epoch();
-        fill(rank, PassMode::evaluation);
+        auto& its = client(rank);
+        const auto& producer = its.rank_state->producers[index_of(PassMode::evaluation)];
+        fill(its, PassMode::evaluation, 0, producer->sampler().steps_per_epoch());
       },
       [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
         client(rank).supplies[index_of(batch->pass_mode)].free.push_back(batch->slot);
-        fill(rank, batch->pass_mode);
+        fill(client(rank), batch->pass_mode);
       });
 }
 
@@ -66,73 +48,54 @@ DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
   return clients_[static_cast<std::size_t>(rank - setup_.rank_states.front()->rank)];
 }
 
-void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
-  client(rank).worker = worker;
-  if (slice_assignment(rank).is_on_demand())
-    return; // passes are fetched one by one
-  auto& supply = client(rank).supplies[index_of(PassMode::training)];
+/// Passes that are assigned on demand are fetched one by one.
+void DataLoaderState::begin(Client& client, Pass first) {
+  if (!client.slice_assignment.is_on_demand())
+    fill(client, PassMode::training, first, client.slice_assignment.pass_of(setup_.steps));
+}
+
+void DataLoaderState::fill(Client& client, PassMode pass_mode, std::int64_t first,
+                           std::int64_t end) {
+  auto& supply = client.supplies[index_of(pass_mode)];
   supply.next = first;
-  supply.end = slice_assignment(rank).pass_of(setup_.steps);
-  fill(rank, PassMode::training);
+  supply.end = end;
+  fill(client, pass_mode);
 }
 
-void DataLoaderState::assign(std::int32_t rank, const Reassignment& next) {
-  auto& mine = client(rank);
-  mine.slice_assignment = mine.slice_assignment.followed_by(next.counts, next.step, next.pass);
-  begin(rank, mine.worker, next.pass);
-}
-
-void DataLoaderState::fill(std::int32_t rank, PassMode pass_mode) {
-  auto& supply = client(rank).supplies[index_of(pass_mode)];
-  while (!supply.free.empty() && supply.next < supply.end) {
-    if (is_empty(rank, pass_mode, supply.next)) {
-      ++supply.next;
+void DataLoaderState::fill(Client& client, PassMode pass_mode) {
+  auto& supply = client.supplies[index_of(pass_mode)];
+  for (; !supply.free.empty() && supply.next < supply.end; ++supply.next) {
+    const auto slice = client.slice(pass_mode, supply.next);
+    if (!slice)
       continue;
-    }
     const auto slot = supply.free.back();
     supply.free.pop_back();
-    self_->send(client(rank).worker, atom::batch_v, fill_one(rank, pass_mode, slot, supply.next++));
+    self_->send(client.worker, atom::batch_v,
+                fill_one(client, pass_mode, slot, supply.next, *slice));
   }
 }
 
-bool DataLoaderState::is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index) {
-  return pass_mode == PassMode::training && slice_assignment(rank).local_index(rank, index) < 0;
+std::optional<data::Slice> DataLoaderState::Client::slice(PassMode pass_mode,
+                                                          std::int64_t index) const {
+  if (pass_mode == PassMode::training)
+    return slice_assignment.slice(rank_state->rank, index);
+  return data::Slice{rank_state->rank, slice_assignment.world_size()};
 }
 
-/// Precondition: it is not empty.
-data::Slice DataLoaderState::slice(std::int32_t rank, PassMode pass_mode, std::int64_t index) {
-  return pass_mode == PassMode::training ? *slice_assignment(rank).slice(rank, index)
-                                         : data::Slice{rank, setup_.slice_assignment.world_size()};
-}
-
-training::BatchProducer& DataLoaderState::producer(std::int32_t rank, PassMode pass_mode) const {
-  const auto& producers =
-      setup_.producers[static_cast<std::size_t>(rank - setup_.rank_states.front()->rank)];
-  return pass_mode == PassMode::training ? *producers.training : *producers.evaluation;
-}
-
-MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
-                                        std::int64_t index) {
-  const bool train = pass_mode == PassMode::training;
-  const auto step = train ? slice_assignment(rank).step_of(index) : -1;
-  const auto at = train ? setup_.training->sampler().position(step) : data::Position{0, index};
-  const auto part = slice(rank, pass_mode, index);
-  auto& with = producer(rank, pass_mode);
-  auto filling = with.fill(slot, at, part, failure_report(rank, step));
-
-  auto batch = std::make_shared<training::MicroBatch>();
+MicroBatchPtr DataLoaderState::fill_one(const Client& client, PassMode pass_mode, std::int32_t slot,
+                                        std::int64_t index, const data::Slice& slice) const {
+  const bool trains = pass_mode == PassMode::training;
+  const auto step = trains ? client.slice_assignment.step_of(index) : index;
+  auto& producer = *client.rank_state->producers[index_of(pass_mode)];
+  auto batch = std::make_shared<training::MicroBatch>(
+      producer.fill(slot, producer.sampler().position(step), slice,
+                    failure_report(client.rank_state->rank, trains ? step : -1)));
   batch->pass_mode = pass_mode;
   batch->index = index;
-  batch->slot = slot;
-  batch->samples = train ? setup_.training->sampler().slice_size(part).value()
-                         : labelled_samples(*setup_.evaluation, rank, index, with.samples());
-  batch->view = filling.view;
-  batch->ready = std::move(filling.ready);
   return batch;
 }
 
-training::BatchProducer::Failed DataLoaderState::failure_report(std::int32_t rank,
-                                                                std::int64_t step) const {
+training::LoadFailed DataLoaderState::failure_report(std::int32_t rank, std::int64_t step) const {
   return [coordinator = setup_.coordinator, rank, step](Error error) {
     error.where.actor = name;
     error.where.rank = rank;

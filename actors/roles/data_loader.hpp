@@ -2,20 +2,18 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "training/input/batch_producers.hpp"
 #include "training/rank_state.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe::actors {
 
 struct DataLoaderSetup {
   std::vector<std::shared_ptr<training::RankState>> rank_states; ///< of this node
-  std::shared_ptr<const data::BatchAssembler> training, evaluation;
-  data::SliceAssignment slice_assignment = {};     ///< of training
-  std::int64_t steps = 0;                          ///< of the whole job
-  std::vector<training::BatchProducers> producers; ///< one per rank state
+  data::SliceAssignment slice_assignment = {};                   ///< of training
+  std::int64_t steps = 0;                                        ///< of the whole job
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -34,33 +32,29 @@ private:
     std::int64_t next = 0, end = 0; ///< passes, or batches of the test set
   };
   struct Client {
-    worker_actor worker;
+    std::shared_ptr<training::RankState> rank_state;
     data::SliceAssignment slice_assignment;
-    WorkerSupply supplies[2]; ///< by pass mode
+    worker_actor worker = {};
+    WorkerSupply supplies[2] = {}; ///< by pass mode
+
+    /// Returns the rank's slice in a pass, or of a batch of the test set; nothing if the pass is
+    /// empty.
+    std::optional<data::Slice> slice(PassMode pass_mode, std::int64_t index) const;
   };
 
   Client& client(std::int32_t rank);
-  const data::SliceAssignment& slice_assignment(std::int32_t rank) {
-    return client(rank).slice_assignment;
-  }
-  data::Slice slice(std::int32_t rank, PassMode pass_mode, std::int64_t index);
-  void begin(std::int32_t rank, const worker_actor& worker, Pass first);
-  void assign(std::int32_t rank, const Reassignment& next);
-  void fill(std::int32_t rank, PassMode pass_mode);
-  bool is_empty(std::int32_t rank, PassMode pass_mode, std::int64_t index);
-  training::BatchProducer& producer(std::int32_t rank, PassMode pass_mode) const;
-  MicroBatchPtr fill_one(std::int32_t rank, PassMode pass_mode, std::int32_t slot,
-                         std::int64_t index);
+  void begin(Client& client, Pass first);
+  /// Fills passes, or batches of the test set, from `first` to the one before `end`.
+  void fill(Client& client, PassMode pass_mode, std::int64_t first, std::int64_t end);
+  void fill(Client& client, PassMode pass_mode);
+  MicroBatchPtr fill_one(const Client& client, PassMode pass_mode, std::int32_t slot,
+                         std::int64_t index, const data::Slice& slice) const;
   /// `step`: the training step; below 0: not a training step.
-  training::BatchProducer::Failed failure_report(std::int32_t rank, std::int64_t step) const;
+  training::LoadFailed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;
   std::vector<Client> clients_; ///< in the order of setup_.rank_states
 };
-
-/// Returns the number of samples with a label in a rank's part of batch `index` of the test set.
-std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
-                              std::int64_t slice_samples);
 
 } // namespace troupe::actors

@@ -15,7 +15,9 @@ namespace troupe::actors {
 generator_actor::behavior_type GeneratorState::make_behavior() {
   return traced<generator_actor>(
       setup_.row,
-      [this](atom::snapshot, const StateChunkPtr& chunk) { return parameters_.add(*chunk); },
+      [this](atom::snapshot, const StateChunkPtr& chunk) {
+        return parameters_.add(chunk->index, chunk->values.data());
+      },
       [this](atom::generate, std::int64_t steps) { return begin(steps); },
       [this](atom::tick) { advance(); });
 }
@@ -36,7 +38,7 @@ Result<inference::Continuation> GeneratorState::read(std::int64_t steps) {
   const inference::SavedModel model{.file = fmt::format("the parameters of step {}", steps),
                                     .config = training::sample_config(setup_.config),
                                     .card = {},
-                                    .weights = parameters_.take()};
+                                    .weights = state_in_memory(parameters_.take())};
   return inference::Continuation::begin(model, training::sample_options(setup_.config, steps),
                                         [this](std::string_view chunk) -> Status {
                                           record_.text += chunk;

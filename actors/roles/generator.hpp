@@ -6,7 +6,8 @@
 #include "core/config/config.hpp"
 #include "inference/continuation.hpp"
 #include "metrics/trace.hpp"
-#include "training/state/gathered_parameters.hpp"
+#include "training/state/model_state.hpp"
+#include "training/state/state_assembler.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@
 namespace troupe::actors {
 
 struct GeneratorSetup {
-  std::shared_ptr<const training::ModelState> state; ///< of rank 0: knows the layout
+  std::shared_ptr<const training::ModelState> state; ///< of rank 0: has the layout
   Config config;                                     ///< of the job
   metrics::Track row = {};                           ///< of the actor in the timeline
 };
@@ -25,12 +26,13 @@ public:
   static inline const char* name = "generator";
 
   GeneratorState(generator_actor::pointer self, GeneratorSetup setup)
-      : self_{self}, setup_{std::move(setup)}, parameters_{setup_.state} {}
+      : self_{self}, setup_{std::move(setup)}, parameters_{plan(), plan().parameter_chunks()} {}
   GeneratorState(const GeneratorState&) = delete;
   GeneratorState& operator=(const GeneratorState&) = delete;
   generator_actor::behavior_type make_behavior();
 
 private:
+  const training::StatePlan& plan() const { return setup_.state->layout().whole(); }
   caf::result<GeneratedRecordPtr> begin(std::int64_t steps);
   Result<inference::Continuation> read(std::int64_t steps);
   void advance();
@@ -38,7 +40,7 @@ private:
 
   generator_actor::pointer self_;
   GeneratorSetup setup_;
-  training::GatheredParameters parameters_;
+  training::StateAssembler parameters_;
   // The sample in progress.
   metrics::GeneratedRecord record_;
   std::optional<inference::Continuation> text_;

@@ -29,22 +29,10 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         tell_lines();
         return lines;
       },
-      [this](atom::step_committed, const StepRecordPtr& step) {
-        view_->record(*step);
-        tell_lines();
-      },
-      [this](atom::evaluated, const EpochRecordPtr& epoch) {
-        view_->record(*epoch);
-        tell_lines();
-      },
-      [this](atom::evaluated, const GeneratedRecordPtr& generated) {
-        view_->record(*generated);
-        tell_lines();
-      },
-      [this](atom::begin, const RecoveryRecordPtr& recovery) {
-        view_->record(*recovery);
-        tell_lines();
-      },
+      [this](atom::step_committed, const StepRecordPtr& step) { record(*step); },
+      [this](atom::evaluated, const EpochRecordPtr& epoch) { record(*epoch); },
+      [this](atom::evaluated, const GeneratedRecordPtr& generated) { record(*generated); },
+      [this](atom::begin, const RecoveryRecordPtr& recovery) { record(*recovery); },
       [this](atom::status, const WorkerSummaries& workers) {
         for (const auto& worker : workers)
           view_->record(worker);

@@ -1,9 +1,10 @@
 #include "actors/roles/run_view.hpp"
 
 #include "actors/membership/members_file.hpp"
-#include "actors/roles/detail/node_records.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
+#include "metrics/http/scrape_targets.hpp"
+#include "metrics/report/run_document.hpp"
 #include "training/earlier_run.hpp"
 
 #include <spdlog/spdlog.h>
@@ -40,6 +41,36 @@ std::vector<std::string> written_before(const metrics::RunWriter& writer) {
   return {writer.staging.filename().string(), members_file};
 }
 
+/// Returns the host name, or the address if nodes of the job share the host name.
+const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus>& nodes) {
+  return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
+}
+
+/// The first node leads.
+std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes) {
+  std::vector<metrics::NodeRecord> records;
+  records.reserve(nodes.size());
+  for (const auto& node : nodes)
+    records.push_back({.name = label_of(node, nodes),
+                       .address = node.address,
+                       .page = node.metrics,
+                       .state = node.state,
+                       .version = node.version,
+                       .ranks = node.ranks,
+                       .devices = node.devices,
+                       .leads = records.empty()});
+  return records;
+}
+
+/// Returns the nodes that serve metrics.
+std::vector<metrics::ScrapeTarget> targets_of(const std::vector<NodeStatus>& nodes) {
+  std::vector<metrics::ScrapeTarget> targets;
+  for (const auto& node : nodes)
+    if (!node.metrics.empty())
+      targets.push_back({node.metrics, {{"node", label_of(node, nodes)}}});
+  return targets;
+}
+
 } // namespace
 
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options,
@@ -68,7 +99,8 @@ RunView::open(const training::Job& job, const metrics::RunInfo& info,
       .staging = record.writer.empty() ? "" : staging_of(job.folder, record.writer),
       .takes_over = takes_over};
   std::optional<std::filesystem::path> aside;
-  if (leads && is_first && !takes_over && job.config.checkpoint.resume == "never") {
+  if (leads && is_first && !takes_over &&
+      job.config.checkpoint.resume.kind == ResumeConfig::Kind::never) {
     TROUPE_TRY(aside, training::set_earlier_run_aside(job.folder, written_before(writer)));
   }
   std::unique_ptr<RunView> view{new RunView{options, exposition}};
@@ -103,7 +135,7 @@ Status RunView::open_files(const training::Job& job, const metrics::RunInfo& inf
     events_.emplace(std::move(file), errors_);
     sinks_.push_back(&*events_);
   }
-  if (job.config.checkpoint.best == "loss")
+  if (job.config.checkpoint.best == BestMetric::loss)
     best_by_ = metrics::BestBy::loss;
   return {};
 }

@@ -5,7 +5,6 @@
 
 #include "actors/node_runtime.hpp"
 #include "actors/roles/detail/data_notes.hpp"
-#include "actors/roles/detail/followed_steps.hpp"
 #include "actors/roles/detail/line_copies.hpp"
 #include "actors/roles/detail/run_files.hpp"
 #include "actors/roles/detail/run_log.hpp"
@@ -30,6 +29,22 @@ namespace troupe::actors {
 /// Makes the log according to the options. The run's page shows it too, and must outlive it.
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options,
                                                 metrics::LiveRun& page);
+
+/// A node that does not lead receives no steps. Its page shows the steps of its own workers.
+class FollowedSteps final : public metrics::RunSink {
+public:
+  explicit FollowedSteps(metrics::LiveRun& page) : page_{page} {}
+
+  void begin(std::int64_t first_step) { first_step_ = first_step; }
+  using RunSink::record;
+  void record(const metrics::WorkerSummary& worker) override {
+    page_.record_steps(first_step_ + worker.steps);
+  }
+
+private:
+  metrics::LiveRun& page_;
+  std::int64_t first_step_ = 0;
+};
 
 class RunView {
 public:

@@ -1,9 +1,6 @@
 #include "actors/roles/shard_manager.hpp"
 
-#include "actors/roles/detail/announce.hpp"
 #include "actors/roles/detail/step_summary.hpp"
-#include "actors/roles/detail/subscribe.hpp"
-#include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
 
@@ -66,23 +63,26 @@ bool same_pass(const ParameterRequest& a, const ParameterRequest& b) {
 
 } // namespace
 
-ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup)
-    : self_{self}, setup_{std::move(setup)}, reducer_{setup_.reducer},
-      saver_{self, reducer_, setup_.reducer.rank_state, setup_.saver}, pass_{setup_.first_pass},
+ShardManagerState::ShardManagerState(synchronous_shard_manager_actor::pointer self,
+                                     ShardManagerSetup setup)
+    : ShardManagerBase{self, setup.reducer.rank_state, setup.others}, self_{self},
+      setup_{std::move(setup)}, reducer_{setup_.reducer}, pass_{setup_.first_pass},
       gathered_(reducer_.plan().buckets.size(), false), ready_(gathered_.size()) {
   if (setup_.replica_groups)
-    rounds_.emplace(*setup_.replica_groups, shard_manager_actor{self_},
-                    [this](std::chrono::milliseconds time, std::function<void()> then) {
-                      self_->run_delayed(time, std::move(then));
+    rounds_.emplace(*setup_.replica_groups,
+                    [this](std::chrono::milliseconds time, std::function<Status()> then) {
+                      self_->run_delayed(time, [this, then = std::move(then)] {
+                        if (const auto done = then(); !done)
+                          fail(done.error());
+                      });
                     });
 }
 
-shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
+synchronous_shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
   if (rounds_)
-    subscribe(*setup_.replica_groups->point_to_point, rank_state().device(), rank_state().rank,
-              shard_manager_actor{self_});
-  return traced<shard_manager_actor>(
-      setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
+    subscribe(*setup_.replica_groups->point_to_point);
+  return behavior<synchronous_shard_manager_actor>(
+      setup_.row,
       [this](atom::need_parameters, const ParameterRequest& request) {
         requests_.push_back(request);
         answer_requests();
@@ -103,47 +103,27 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
-      [this](atom::assign, const Reassignment& next) {
-        reducer_.assign(slice_assignment().followed_by(next.counts, next.step, next.pass));
-      },
+      [this](atom::assign, const data::SliceAssignment& next) { reducer_.assign(next); },
       [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
-      // Only asynchronous training uses these.
-      [](atom::propose, std::int64_t) {}, [](atom::decided, const StepFound&) {},
-      [](atom::vote, std::int64_t) {}, [](atom::advance, std::int64_t) {},
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
-      [this](atom::evaluate, std::int64_t step) { evaluate(step); },
-      [this](atom::save, std::int64_t step) { return saver_.save(step); },
-      [this](atom::save, std::int64_t step, std::uint64_t chunk) {
-        return saver_.write_chunk(step, chunk);
+      [this](atom::evaluate, std::int64_t steps) {
+        reducer_.share_statistics();
+        begin_evaluation(steps);
       },
-      [this](atom::digest, std::int64_t step, std::uint64_t chunk) {
-        return saver_.hash_chunk(step, chunk);
-      },
-      [this](atom::contribute, std::int64_t, std::uint64_t chunk) {
-        reducer_.gather_chunk(chunk, nullptr);
-      },
-      [this](atom::generate, std::int64_t step, std::uint64_t chunk) {
-        return saver_.give_chunk(step, chunk);
-      },
-      [this](atom::saved, std::int64_t step) { saver_.copied(step); },
-      [this](atom::abort, const Error& reason) { return abort(reason); },
-      [this](atom::abort) { aborted_.deliver(); });
+      [this](atom::abort, const Error& reason) { return abort(reason); });
 }
 
-/// All pending callbacks of the stream come before the answer.
 caf::result<void> ShardManagerState::abort(const Error& reason) {
   rank_state().abort(reason);
-  aborted_ = self_->make_response_promise<void>();
   if (rounds_ && setup_.replica_groups->sum)
     reducer_.last_stream().wait(setup_.replica_groups->sum->stream().record());
-  reducer_.last_stream().on_complete(
-      [me = shard_manager_actor{self_}](const Status&) { caf::anon_send(me, atom::abort_v); });
-  return aborted_;
+  return when_drained(reducer_.last_stream());
 }
 
 void ShardManagerState::answer_requests() {
   for (; !requests_.empty() && admit(requests_.front()); requests_.pop_front())
-    self_->send(worker_, atom::parameters_ready_v, requests_.front(), event_for(requests_.front()));
+    self_->send(worker(), atom::parameters_ready_v, requests_.front(),
+                event_for(requests_.front()));
 }
 
 bool ShardManagerState::takes_place(const ParameterRequest& request) const {
@@ -180,7 +160,7 @@ void ShardManagerState::open(const ParameterRequest& request, std::size_t bucket
   open_.push_back(bucket);
   const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward &&
                        (request.phase == Phase::forward ||
-                        rank_state().state->has_backward(reducer_.plan().buckets[bucket]));
+                        rank_state().state->layout().has_backward(reducer_.plan().buckets[bucket]));
   if (gathers)
     gather(request, bucket);
   // A place for gradients is free when its last bucket is reduced. This does not wait for
@@ -244,16 +224,17 @@ void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& 
   answer_requests();
 }
 
-void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& bucket,
+void ShardManagerState::finish_bucket(Pass pass, const training::Bucket& bucket,
                                       const EventPtr& event) {
   const auto step = slice_assignment().step_of(pass);
   const bool last = slice_assignment().ends_step(pass);
-  if (reducer_.sums(pass))
+  const auto planned = reducer_.step_plan(step);
+  if (planned.sums_after_pass(last))
     reducer_.reduce(bucket, pass, collectives_of(step));
   last_reduced_ = rank_state().communication->record();
-  if (last && reducer_.applies_early(step))
+  if (last && planned.applies_early)
     reducer_.apply(bucket, collectives_of(step));
-  if (last && reducer_.publishes_early(bucket, step))
+  if (last && planned.publishes_early(bucket))
     publish(bucket, collectives_of(step));
   if (strategy().divides_gradients)
     release(event);
@@ -261,21 +242,22 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
 
 void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
+  const auto planned = reducer_.step_plan(step);
   const auto& found = in_flight_[step].found;
   reducer_.finish_step(step, found.get(), done);
   in_flight_[step].made = rank_state().communication->record();
   // The next forward begins with the first units.
   const auto& buckets = reducer_.plan().buckets;
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
-    if (!reducer_.publishes_early(*bucket, step))
+    if (!planned.publishes_early(*bucket))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
     end_round(step);
-  announce(shard_manager_actor{self_}, reducer_.last_stream(), atom::done_v, step, found);
+  announce(reducer_.last_stream(), atom::done_v, step, found);
 }
 
-void ShardManagerState::publish(const collectives::Bucket& bucket, training::Collectives& done) {
+void ShardManagerState::publish(const training::Bucket& bucket, training::Collectives& done) {
   reducer_.publish(bucket, done);
   ready_[bucket_of(bucket.units.first)] = rank_state().communication->record();
 }
@@ -285,14 +267,14 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
   if (!is_committed(in_flight))
     return;
   if (const auto sound = check_loss(in_flight); !sound) {
-    self_->send(setup_.saver.coordinator, atom::failed_v, in_flight.worker->loss);
+    self_->send(coordinator(), atom::failed_v, in_flight.worker->loss);
     return fail(sound.error());
   }
   auto report = report_of(in_flight);
   add_round(report, in_flight);
   rank_state().before.reset(); // all have come this far
   in_flight_.erase(step);
-  self_->send(setup_.saver.coordinator, atom::step_committed_v, report);
+  self_->send(coordinator(), atom::step_committed_v, report);
 }
 
 StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
@@ -365,8 +347,8 @@ void ShardManagerState::synchronize_if_settled() {
   training::Collectives of_no_step;
   for (const auto& bucket : reducer_.plan().buckets)
     publish(bucket, of_no_step);
-  saver_.when_copied(synchronization->steps, nullptr,
-                     [promise = synchronization->promise]() mutable { promise.deliver(); });
+  when_copied(synchronization->steps, nullptr,
+              [promise = synchronization->promise]() mutable { promise.deliver(); });
 }
 
 /// Takes a message from another replica group.
@@ -403,11 +385,6 @@ double ShardManagerState::weight() const {
   return static_cast<double>(slices) / slice_assignment().slices();
 }
 
-void ShardManagerState::evaluate(std::int64_t step) {
-  reducer_.share_statistics();
-  self_->send(worker_, atom::evaluate_v, step, rank_state().communication->record());
-}
-
 /// An applied step counts even if the communicator failed before its parameters were published:
 /// others may have voted for it without receiving all votes.
 bool ShardManagerState::is_committed(const InFlightStep& in_flight) const {
@@ -427,12 +404,7 @@ void ShardManagerState::report_what_was_made() {
 void ShardManagerState::fail(Error error) {
   if (error.code == Errc::collective)
     report_what_was_made();
-  error.where.actor = name;
-  if (error.where.rank < 0)
-    error.where.rank = rank_state().rank;
-  if (error.where.step < 0)
-    error.where.step = slice_assignment().step_of(pass_);
-  self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));
+  report(std::move(error), slice_assignment().step_of(pass_));
 }
 
 } // namespace troupe::actors

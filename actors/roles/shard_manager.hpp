@@ -5,7 +5,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/roles/detail/diloco_rounds.hpp"
-#include "actors/roles/detail/state_saver.hpp"
+#include "actors/roles/detail/shard_manager_base.hpp"
 #include "training/reducer/reducer.hpp"
 
 #include <deque>
@@ -20,19 +20,17 @@ namespace troupe::actors {
 struct ShardManagerSetup {
   training::GradientReducerSetup reducer;
   Pass first_pass = 0;
-  StateSaverSetup saver;
+  ShardManagerNeighbours others;
   std::optional<DilocoRoundsSetup> replica_groups = {}; ///< in training by replica groups (DiLoCo)
   metrics::Track row = {};                              ///< of the actor in the timeline
 };
 
 /// All requests of a pass arrive before its gradients, and all its messages have one sender. So the
 /// order of the collectives depends only on the pass, and is the same on every rank.
-class ShardManagerState {
+class ShardManagerState : public ShardManagerBase {
 public:
-  static inline const char* name = "shard_manager";
-
-  ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup);
-  shard_manager_actor::behavior_type make_behavior();
+  ShardManagerState(synchronous_shard_manager_actor::pointer self, ShardManagerSetup setup);
+  synchronous_shard_manager_actor::behavior_type make_behavior();
 
 private:
   /// A step in flight. It becomes a report when both the worker and the optimizer are done.
@@ -51,6 +49,7 @@ private:
     EventPtr event;
   };
 
+  training::StateCopier copier(std::int64_t) override { return reducer_.copier(); }
   void answer_requests();
   bool admit(const ParameterRequest& request);
   bool is_open(const ParameterRequest& request, std::size_t bucket) const;
@@ -64,9 +63,9 @@ private:
   bool takes_place(const ParameterRequest& request) const;
 
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void finish_bucket(Pass pass, const collectives::Bucket& bucket, const EventPtr& event);
+  void finish_bucket(Pass pass, const training::Bucket& bucket, const EventPtr& event);
   void finish_step(std::int64_t step);
-  void publish(const collectives::Bucket& bucket, training::Collectives& done);
+  void publish(const training::Bucket& bucket, training::Collectives& done);
   void commit_if_done(std::int64_t step);
   StepReport report_of(const InFlightStep& in_flight) const;
   void add_round(StepReport& report, const InFlightStep& in_flight);
@@ -80,23 +79,19 @@ private:
   bool begins(std::int64_t step);
   void end_round(std::int64_t step);
   double weight() const;
-  void evaluate(std::int64_t step);
   void fail(Error error);
 
   const data::SliceAssignment& slice_assignment() const { return reducer_.slice_assignment(); }
-  training::RankState& rank_state() const { return *setup_.reducer.rank_state; }
-  const collectives::Strategy& strategy() const { return reducer_.strategy(); }
+  const training::Strategy& strategy() const { return reducer_.strategy(); }
   std::size_t bucket_of(UnitId unit) const {
     return reducer_.plan().bucket_of[static_cast<std::size_t>(unit)];
   }
 
-  shard_manager_actor::pointer self_;
+  synchronous_shard_manager_actor::pointer self_;
   ShardManagerSetup setup_;
   training::GradientReducer reducer_;
-  StateSaver saver_;
   std::optional<DilocoRounds> rounds_; ///< in training by replica groups
-  worker_actor worker_;
-  Pass pass_; ///< of the last gradients
+  Pass pass_;                          ///< of the last gradients
   std::deque<ParameterRequest> requests_;
   std::optional<Opened> opened_;
   std::deque<std::size_t> open_; ///< buckets in the window, in the order of their release
@@ -112,7 +107,6 @@ private:
   };
   std::optional<Synchronization> synchronization_; ///< pending synchronization of replica groups,
                                                    ///< whose messages are still arriving
-  caf::typed_response_promise<void> aborted_;
 };
 
 } // namespace troupe::actors

@@ -37,8 +37,7 @@ WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
     : self_{self}, setup_{std::move(setup)}, next_pass_{setup_.first_pass} {}
 
 worker_actor::behavior_type WorkerState::make_behavior() {
-  self_->send(setup_.loader, atom::begin_v, setup_.rank_state->rank, worker_actor{self_},
-              next_pass_);
+  self_->send(setup_.loader, atom::begin_v, rank_state().rank, worker_actor{self_}, next_pass_);
   if (slice_assignment().is_on_demand())
     ask_for_slice();
   return traced<worker_actor>(
@@ -51,10 +50,10 @@ worker_actor::behavior_type WorkerState::make_behavior() {
       [this](atom::parameters_ready, const ParameterRequest& request, const EventPtr& event) {
         run_bucket(request, event);
       },
-      [this](atom::assign, const Reassignment& next) { return assign(next); },
+      [this](atom::assign, const data::SliceAssignment& next) { return assign(next); },
       [this](atom::fetch) { ask_for_slice(); },
       [this](atom::assign, Pass slice) {
-        self_->send(setup_.loader, atom::fetch_v, setup_.rank_state->rank, slice);
+        self_->send(setup_.loader, atom::fetch_v, rank_state().rank, slice);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
@@ -73,35 +72,36 @@ void WorkerState::take(const MicroBatchPtr& batch) {
   }
   if (!slice_assignment().is_on_demand() &&
       batch->index < next_pass_) // of an earlier slice assignment
-    return self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, batch);
+    return self_->send(setup_.loader, atom::credit_v, rank_state().rank, batch);
   batches_.push_back(batch);
   begin_pass();
 }
 
 /// Returns batches that were filled ahead for the old slice assignment.
-caf::result<void> WorkerState::assign(const Reassignment& next) {
-  const auto rank = setup_.rank_state->rank;
-  setup_.slice_assignment = slice_assignment().followed_by(next.counts, next.step, next.pass);
-  setup_.first_pass = next_pass_ = next.pass;
+caf::result<void> WorkerState::assign(const data::SliceAssignment& next) {
+  const auto rank = rank_state().rank;
+  setup_.slice_assignment = next;
+  setup_.first_pass = next_pass_ = next.first_pass();
   for (const auto& batch : std::exchange(batches_, {}))
     self_->send(setup_.loader, atom::credit_v, rank, batch);
   return self_->delegate(setup_.loader, atom::assign_v, rank, next);
 }
 
 UnitId WorkerState::units() const {
-  return static_cast<UnitId>(setup_.rank_state->train().layout().unit_elements.size());
+  return static_cast<UnitId>(rank_state().train().layout().unit_elements.size());
 }
 
-/// Whether this unit is the last of a gathered bucket in forward.
+/// Whether this unit is the last of a gathered bucket in forward. Asynchronous ranks keep whole
+/// copies.
 bool WorkerState::releases(UnitId unit) const {
-  return strategy().divides_parameters &&
+  return strategy().divides_parameters && !strategy().is_asynchronous() &&
          plan().buckets[plan().bucket_of[static_cast<std::size_t>(unit)]].units.last == unit;
 }
 
 metrics::SpanLabel WorkerState::label(std::string_view what,
                                       const ParameterRequest& request) const {
   return {metrics::SpanKind::compute, what,
-          setup_.rank_state->train().layout().unit_names[static_cast<std::size_t>(request.unit)],
+          rank_state().train().layout().unit_names[static_cast<std::size_t>(request.unit)],
           request.pass_mode == PassMode::training ? slice_assignment().step_of(request.index) : -1};
 }
 
@@ -127,13 +127,12 @@ void WorkerState::begin_pass() {
 Status WorkerState::take_batch(InFlightStep& in_flight) {
   in_flight.batch = batches_.front();
   batches_.pop_front();
-  auto& stream = *setup_.rank_state->compute;
-  in_flight.asked = stream.record();
-  stream.wait(in_flight.batch->ready);
-  in_flight.fed = stream.record();
+  in_flight.asked = stream().record();
+  stream().wait(in_flight.batch->ready);
+  in_flight.fed = stream().record();
   setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, in_flight.asked,
                         in_flight.fed);
-  return setup_.rank_state->train().set_batch(in_flight.batch->view);
+  return rank_state().train().set_batch(in_flight.batch->view);
 }
 
 void WorkerState::ask(PassMode pass_mode, std::int64_t index, Phase phase) {
@@ -154,7 +153,7 @@ void WorkerState::run_bucket(ParameterRequest request, const EventPtr& parameter
   if (const auto asked = std::exchange(asked_, std::nullopt))
     came_in_ = std::chrono::steady_clock::now() - *asked;
   if (parameters)
-    setup_.rank_state->compute->wait(parameters);
+    stream().wait(parameters);
   const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(request.unit)]].units;
   if (request.phase == Phase::backward)
     for (request.unit = units.last; request.unit >= units.first; --request.unit)
@@ -165,46 +164,43 @@ void WorkerState::run_bucket(ParameterRequest request, const EventPtr& parameter
 }
 
 void WorkerState::forward(const ParameterRequest& request) {
-  auto& stream = *setup_.rank_state->compute;
   auto& in_flight = *passes_.at(request.index);
   if (!alone() || request.unit == 0)
-    in_flight.begin = stream.record();
+    in_flight.begin = stream().record();
   if (alone())
     return request.unit + 1 == units() ? run_whole(request.index) : void();
   if (local_index(request.index) >= 0)
     run_forward(request);
-  auto end = stream.record();
+  auto end = stream().record();
   if (releases(request.unit))
-    self_->send(setup_.shard_manager, atom::released_v, request, end);
+    self_->send(gatherer(), atom::released_v, request, end);
   in_flight.running.emplace_back(std::move(in_flight.begin), std::move(end));
 }
 
 void WorkerState::run_forward(const ParameterRequest& request) {
-  auto& stream = *setup_.rank_state->compute;
-  auto& executable = setup_.rank_state->train();
+  auto& executable = rank_state().train();
   if (refreshes(request.index)) {
-    const auto span = setup_.stream_row.span(stream, label("refresh", request));
-    executable.refresh(stream, request.unit);
+    const auto span = setup_.stream_row.span(stream(), label("refresh", request));
+    executable.refresh(stream(), request.unit);
   }
-  const auto span = setup_.stream_row.span(stream, label("forward", request));
-  executable.forward(stream, request.unit);
+  const auto span = setup_.stream_row.span(stream(), label("forward", request));
+  executable.forward(stream(), request.unit);
 }
 
 void WorkerState::backward(const ParameterRequest& request) {
-  auto& stream = *setup_.rank_state->compute;
-  auto begin = stream.record();
+  auto begin = stream().record();
   if (local_index(request.index) >= 0) {
-    const auto span = setup_.stream_row.span(stream, label("backward", request));
-    setup_.rank_state->train().backward(stream, request.unit);
+    const auto span = setup_.stream_row.span(stream(), label("backward", request));
+    rank_state().train().backward(stream(), request.unit);
   }
   if (slice_assignment().is_on_demand() && request.unit == ask_behind_)
-    stream.on_complete([me = worker_actor{self_}](const Status& status) {
+    stream().on_complete([me = worker_actor{self_}](const Status& status) {
       if (status)
         caf::anon_send(me, atom::fetch_v);
     });
   if (request.unit == 0)
     settle_statistics(request.index);
-  auto end = stream.record();
+  auto end = stream().record();
   self_->send(setup_.shard_manager, atom::gradients_ready_v, request.index, request.unit, end);
   passes_.at(request.index)->running.emplace_back(std::move(begin), std::move(end));
   if (request.unit == 0)
@@ -213,7 +209,7 @@ void WorkerState::backward(const ParameterRequest& request) {
 
 void WorkerState::ask_for_slice() {
   asked_ = std::chrono::steady_clock::now();
-  self_->send(setup_.coordinator, atom::assign_v, setup_.rank_state->rank);
+  self_->send(setup_.coordinator, atom::assign_v, rank_state().rank);
 }
 
 /// Requests the next slice when the rest of a pass takes 1.5 times as long as recent slices took to
@@ -235,20 +231,19 @@ void WorkerState::plan_asking(const InFlightStep& in_flight) {
 }
 
 void WorkerState::run_whole(Pass pass) {
-  auto& stream = *setup_.rank_state->compute;
   if (refreshes(pass)) {
     const auto span = setup_.stream_row.span(
-        stream, {metrics::SpanKind::compute, "refresh", "", slice_assignment().step_of(pass)});
-    setup_.rank_state->train().refresh_all(stream);
+        stream(), {metrics::SpanKind::compute, "refresh", "", slice_assignment().step_of(pass)});
+    rank_state().train().refresh_all(stream());
   }
   {
     const auto span =
-        setup_.stream_row.span(stream, {metrics::SpanKind::compute, "forward and backward", "",
-                                        slice_assignment().step_of(pass)});
-    setup_.rank_state->train().run(stream);
+        setup_.stream_row.span(stream(), {metrics::SpanKind::compute, "forward and backward", "",
+                                          slice_assignment().step_of(pass)});
+    rank_state().train().run(stream());
   }
   settle_statistics(pass);
-  const auto end = stream.record();
+  const auto end = stream().record();
   auto& in_flight = *passes_.at(pass);
   in_flight.running.emplace_back(std::move(in_flight.begin), end);
   for (UnitId unit = units() - 1; unit >= 0; --unit)
@@ -260,21 +255,19 @@ void WorkerState::run_whole(Pass pass) {
 /// 25). They must be in place when the last gradients of the step are ready, as SHARD MANAGER reads
 /// them after that.
 void WorkerState::settle_statistics(Pass pass) {
-  const auto& rank_state = *setup_.rank_state;
-  if (!rank_state.state->keeps_statistics())
+  if (!rank_state().state->statistics().keeps())
     return;
   if (local_index(pass) == 0)
-    rank_state.state->keep_statistics(*rank_state.compute);
+    rank_state().state->statistics().keep(stream());
   else if (slice_assignment().ends_step(pass))
-    rank_state.state->restore_statistics(*rank_state.compute);
+    rank_state().state->statistics().restore(stream());
 }
 
 void WorkerState::end_pass(Pass pass) {
-  auto& stream = *setup_.rank_state->compute;
   const auto& in_flight = passes_.at(pass);
   in_flight->statistics_bytes = statistics_bytes() - in_flight->statistics_bytes;
   if (in_flight->batch)
-    setup_.rank_state->train().read_outputs(stream, &in_flight->outputs);
+    rank_state().train().read_outputs(stream(), &in_flight->outputs);
   announce_done(PassMode::training, pass, in_flight);
   ++next_pass_;
   enqueuing_ = false;
@@ -282,14 +275,14 @@ void WorkerState::end_pass(Pass pass) {
 }
 
 std::uint64_t WorkerState::statistics_bytes() const {
-  const auto& group = setup_.rank_state->statistics_group;
+  const auto& group = rank_state().statistics_group;
   return group ? group->traffic().bytes : 0;
 }
 
 void WorkerState::announce_done(PassMode pass_mode, std::int64_t index,
                                 std::shared_ptr<const InFlightStep> written) {
-  setup_.rank_state->compute->on_complete([me = worker_actor{self_}, pass_mode, index,
-                                           written = std::move(written)](const Status& status) {
+  stream().on_complete([me = worker_actor{self_}, pass_mode, index,
+                        written = std::move(written)](const Status& status) {
     if (status)
       caf::anon_send(me, atom::done_v, pass_mode, index);
     else
@@ -320,7 +313,7 @@ void WorkerState::finish_pass(Pass pass) {
 }
 
 void WorkerState::add_outputs(const InFlightStep& in_flight) {
-  self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, in_flight.batch);
+  self_->send(setup_.loader, atom::credit_v, rank_state().rank, in_flight.batch);
   const auto slices_of_a_rank =
       static_cast<double>(slice_assignment().slices()) / slice_assignment().world_size();
   step_.loss += double{in_flight.outputs["loss"]} / slices_of_a_rank;
@@ -341,19 +334,24 @@ void WorkerState::finish_step(Pass last) {
   step_.ready_batches = ready_batches();
   if (!setup_.scales_loss && !std::isfinite(step_.loss))
     fail_loss(step_.step);
-  else if (slice_assignment().is_on_demand())
-    self_->send(setup_.coordinator, atom::done_v, setup_.rank_state->rank, last, step_);
   else
-    self_->send(setup_.shard_manager, atom::done_v, step_,
-                SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
+    report_step(last);
   step_ = {};
   computing_.clear();
+}
+
+/// SHARD MANAGER gets the measurements first: it has them when COORDINATOR has it apply the step.
+void WorkerState::report_step(Pass last) {
+  self_->send(setup_.shard_manager, atom::done_v, step_,
+              SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
+  if (slice_assignment().is_on_demand())
+    self_->send(setup_.coordinator, atom::done_v, rank_state().rank, last);
 }
 
 void WorkerState::measure_peak() {
   if (setup_.measure_peak)
     setup_.measure_peak(
-        [coordinator = setup_.coordinator, rank = setup_.rank_state->rank](double operations) {
+        [coordinator = setup_.coordinator, rank = rank_state().rank](double operations) {
           caf::anon_send(coordinator, atom::measure_v, rank, operations);
         });
 }
@@ -367,11 +365,11 @@ void WorkerState::fail_loss(std::int64_t step) {
 
 void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics) {
   if (statistics)
-    setup_.rank_state->compute->wait(statistics);
-  evaluation_ = {.rank = setup_.rank_state->rank, .step = step};
+    stream().wait(statistics);
+  evaluation_ = {.rank = rank_state().rank, .step = step};
   tested_ = 0;
   refreshed_ = false;
-  self_->send(setup_.loader, atom::evaluate_v, setup_.rank_state->rank);
+  self_->send(setup_.loader, atom::evaluate_v, rank_state().rank);
 }
 
 void WorkerState::begin_test_batch() {
@@ -382,26 +380,25 @@ void WorkerState::begin_test_batch() {
   test_batches_.pop_front();
   auto& in_flight = *(tests_[batch->index] = std::make_shared<InFlightStep>());
   in_flight.batch = batch;
-  setup_.rank_state->compute->wait(batch->ready);
-  if (auto set = setup_.rank_state->evaluate().set_batch(batch->view); !set)
+  stream().wait(batch->ready);
+  if (auto set = rank_state().evaluate().set_batch(batch->view); !set)
     return fail(std::move(set).error());
   ask(PassMode::evaluation, batch->index, Phase::forward);
 }
 
 void WorkerState::test_unit(const ParameterRequest& request) {
-  auto& stream = *setup_.rank_state->compute;
-  auto& executable = setup_.rank_state->evaluate();
+  auto& executable = rank_state().evaluate();
   if (!refreshed_)
-    executable.refresh(stream, request.unit);
+    executable.refresh(stream(), request.unit);
   const bool last = request.unit + 1 == units();
   if (strategy().divides_parameters) {
-    const auto span = setup_.stream_row.span(stream, label("evaluate", request));
-    executable.forward(stream, request.unit);
+    const auto span = setup_.stream_row.span(stream(), label("evaluate", request));
+    executable.forward(stream(), request.unit);
     if (releases(request.unit))
-      self_->send(setup_.shard_manager, atom::released_v, request, stream.record());
+      self_->send(gatherer(), atom::released_v, request, stream().record());
   } else if (last) {
-    const auto span = setup_.stream_row.span(stream, {metrics::SpanKind::compute, "evaluate"});
-    executable.run(stream);
+    const auto span = setup_.stream_row.span(stream(), {metrics::SpanKind::compute, "evaluate"});
+    executable.run(stream());
   }
   if (last)
     end_test_batch(request.index);
@@ -410,7 +407,7 @@ void WorkerState::test_unit(const ParameterRequest& request) {
 void WorkerState::end_test_batch(std::int64_t index) {
   refreshed_ = true;
   const auto& in_flight = tests_.at(index);
-  setup_.rank_state->evaluate().read_outputs(*setup_.rank_state->compute, &in_flight->outputs);
+  rank_state().evaluate().read_outputs(stream(), &in_flight->outputs);
   announce_done(PassMode::evaluation, index, in_flight);
   enqueuing_ = false;
   begin_test_batch();
@@ -422,7 +419,7 @@ void WorkerState::finish_test_batch(std::int64_t index) {
     return;
   const auto& batch = node.mapped()->batch;
   const auto& outputs = node.mapped()->outputs;
-  self_->send(setup_.loader, atom::credit_v, setup_.rank_state->rank, batch);
+  self_->send(setup_.loader, atom::credit_v, rank_state().rank, batch);
   const auto counts = counts_of(outputs);
   if (counts.rows > 0) // the mean of no rows is NaN
     evaluation_.loss_sum += double{outputs["loss"]} * static_cast<double>(counts.rows);
@@ -433,7 +430,7 @@ void WorkerState::finish_test_batch(std::int64_t index) {
 
 void WorkerState::fail(Error error) {
   error.where.actor = name;
-  error.where.rank = setup_.rank_state->rank;
+  error.where.rank = rank_state().rank;
   if (error.where.step < 0)
     error.where.step = slice_assignment().step_of(next_pass_);
   self_->send(setup_.coordinator, atom::failed_v, std::move(error));

@@ -55,7 +55,7 @@ private:
   };
   using InFlightSteps = std::map<std::int64_t, std::shared_ptr<InFlightStep>>;
 
-  caf::result<void> assign(const Reassignment& next);
+  caf::result<void> assign(const data::SliceAssignment& next);
   void take(const MicroBatchPtr& batch);
   void ask_for_slice();
   void plan_asking(const InFlightStep& in_flight);
@@ -72,6 +72,7 @@ private:
   void settle_statistics(Pass pass);
   void add_outputs(const InFlightStep& in_flight);
   void finish_step(Pass last);
+  void report_step(Pass last);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
   void test_unit(const ParameterRequest& request);
@@ -93,7 +94,7 @@ private:
   /// The local index of the pass among those of its step that this rank computes; below 0: the pass
   /// is empty.
   int local_index(Pass pass) const {
-    return slice_assignment().local_index(setup_.rank_state->rank, pass);
+    return slice_assignment().local_index(rank_state().rank, pass);
   }
   /// Whether the pass refreshes the copies of the parameters. Parameters change between steps, not
   /// between the passes of one. An optimizer that writes the copies itself leaves nothing to
@@ -103,16 +104,22 @@ private:
       return true;
     return local_index(pass) == 0 &&
            (slice_assignment().step_of(pass) == slice_assignment().step_of(setup_.first_pass) ||
-            !setup_.rank_state->state->writes_copies());
+            !rank_state().state->buffers().part().writes_copies());
   }
   /// Slices that are assigned one by one are granted with the assignment.
   bool is_granted(Pass pass) const {
     return slice_assignment().is_on_demand() || pass < slice_assignment().pass_of(limit_);
   }
+  /// Only for buckets that are gathered and released.
+  synchronous_shard_manager_actor gatherer() const {
+    return caf::actor_cast<synchronous_shard_manager_actor>(setup_.shard_manager);
+  }
+  training::RankState& rank_state() const { return *setup_.rank_state; }
+  Stream& stream() const { return *rank_state().compute; }
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
-  const collectives::Strategy& strategy() const { return setup_.rank_state->state->strategy(); }
-  const collectives::FlatPlan& plan() const { return setup_.rank_state->state->plan(); }
+  const training::Strategy& strategy() const { return rank_state().state->layout().strategy(); }
+  const training::FlatPlan& plan() const { return rank_state().state->layout().plan(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;

@@ -46,16 +46,16 @@ Config job_of(const Options& options, int ranks) {
   config.model.name = "mlp";
   config.model.hidden = {options.hidden, options.hidden};
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 64;
+  config.data.limit = 64;
   config.data.batch_size = ranks;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = ranks;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = ranks > 1 ? StrategyKind::fsdp : StrategyKind::single;
   config.train.evaluate_every = 0;
   config.checkpoint.every = {Interval::Unit::steps, 1};
-  config.checkpoint.state = ranks > 1 ? "sharded" : "full";
-  config.checkpoint.resume = "never";
+  config.checkpoint.state = ranks > 1 ? CheckpointState::sharded : CheckpointState::full;
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = options.folder;
   return config;
 }
@@ -87,6 +87,7 @@ public:
                                 .state = rank_state->state,
                                 .rank = rank_state->rank,
                                 .world_size = ranks,
+                                .plan = generation_->job().plan,
                                 .keep = 2}));
     }
   }
@@ -97,37 +98,36 @@ public:
       self_->send_exit(checkpointer, caf::exit_reason::kill);
   }
 
-  /// Returns the bytes that each rank writes, in its snapshot.
+  /// Returns the bytes that each rank writes, in the memory of its snapshots.
   std::vector<std::span<const std::byte>> parts() const {
     std::vector<std::span<const std::byte>> all;
     for (const auto& rank_state : generation_->rank_states) {
-      std::size_t elements = 0;
-      for (const auto& piece : rank_state->state->written())
-        elements += piece.elements;
-      const auto* const first = rank_state->state->in_snapshot(training::parameters_array, 0);
-      all.push_back(std::as_bytes(std::span{first, elements}));
+      const auto& state = *rank_state->state;
+      all.push_back(std::as_bytes(
+          std::span{state.buffers().snapshot()->floats(), state.layout().written().elements()}));
     }
     return all;
   }
 
   /// Does the extra work of a step with a snapshot, and waits for it.
   void copy() {
-    for (auto& reducer : exchanges_)
-      reducer.copy_state(&snapshot_);
+    const auto snapshots = begin_snapshots();
+    for (std::size_t rank = 0; rank < exchanges_.size(); ++rank)
+      exchanges_[rank].copier().take(snapshots[rank].get());
     for (const auto& rank_state : generation_->rank_states)
       check(rank_state->communication->synchronize());
   }
 
   /// Writes a checkpoint of the last copy.
   void save() {
-    const auto snapshot = std::make_shared<training::Snapshot>();
-    snapshot->step = ++step_;
-    const auto ask = [&](const checkpointer_actor& checkpointer) {
-      return self_->request(checkpointer, caf::infinite, atom::snapshot_v, SnapshotPtr{snapshot});
+    ++step_;
+    const auto snapshots = begin_snapshots(); // the memory has the values of the last copy
+    const auto ask = [&](std::size_t rank) {
+      return self_->request(checkpointers_[rank], caf::infinite, atom::snapshot_v, snapshots[rank]);
     };
     std::vector<decltype(ask({}))> asked;
-    for (const auto& checkpointer : checkpointers_)
-      asked.push_back(ask(checkpointer));
+    for (std::size_t rank = 0; rank < checkpointers_.size(); ++rank)
+      asked.push_back(ask(rank));
     CheckpointShards parts{.step = step_};
     for (auto& part : asked)
       part.receive([&](ShardOutcome& outcome) { parts.parts.push_back(std::move(outcome)); },
@@ -155,6 +155,13 @@ public:
   }
 
 private:
+  /// By rank.
+  std::vector<SnapshotPtr> begin_snapshots() const {
+    std::vector<SnapshotPtr> snapshots;
+    for (const auto& rank_state : generation_->rank_states)
+      snapshots.push_back(value_or_give_up(rank_state->state->begin_snapshot(step_)));
+    return snapshots;
+  }
   static void check(const Status& status) {
     if (!status)
       give_up(status.error().to_string());
@@ -162,7 +169,6 @@ private:
 
   std::shared_ptr<training::Generation> generation_;
   CheckpointStore store_;
-  training::Snapshot snapshot_;
   std::int64_t step_ = 0;
   caf::actor_system_config config_;
   caf::actor_system system_{config_};

@@ -4,6 +4,7 @@
 // turns.
 //
 //   bench_collectives [MiB [repeats]]
+#include "collectives/data_plane/data_plane.hpp"
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "collectives/tcp/tcp_communicator.hpp"
 #include "cpu/host_stream.hpp"
@@ -65,7 +66,7 @@ Group connect_by_tcp(int world) {
   Group group(static_cast<std::size_t>(world));
   at_once(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
-    group[r] = collectives::connect_tcp({.rank = rank, .endpoints = endpoints, .group = "bench"},
+    group[r] = collectives::connect_tcp({.member = rank, .endpoints = endpoints, .group = "bench"},
                                         planes[r]->join_group(1, "secret"))
                    .value();
   });

@@ -35,14 +35,14 @@ double seconds_since(Clock::time_point start) {
 Config config_of(const Options& options) {
   Config config;
   config.model.name = options.model;
-  config.model.stem = options.size > 64 ? "imagenet" : "cifar";
+  config.model.stem = options.size > 64 ? Stem::imagenet : Stem::cifar;
   config.model.num_classes = options.size > 64 ? 1000 : 10;
   config.data.dataset = "synthetic";
   config.data.image_size = options.size;
-  config.data.synthetic_samples = 4 * options.batch;
+  config.data.limit = 4 * options.batch;
   config.data.eval_batch_size = options.batch;
-  config.precision.mode = options.precision == "bf16" ? "amp_bf16" : "fp32";
-  config.devices.kind = "cpu";
+  config.precision.mode = options.precision == "bf16" ? Precision::amp_bf16 : Precision::fp32;
+  config.devices.kind = DeviceKind::cpu;
   config.devices.threads_per_worker = options.threads;
   return config;
 }

@@ -65,7 +65,7 @@ double peak_rss() {
 Config config_of(const Options& options) {
   Config config;
   config.model.name = options.model;
-  config.model.stem = options.size > 64 ? "imagenet" : "cifar";
+  config.model.stem = options.size > 64 ? Stem::imagenet : Stem::cifar;
   config.model.num_classes = options.size > 64 ? 1000 : 10;
   config.data.image_size = options.size;
   if (options.sequence > 0) {
@@ -74,7 +74,7 @@ Config config_of(const Options& options) {
     config.model.positions = options.sequence;
     config.model.vocabulary = options.vocabulary;
   }
-  config.precision.mode = options.precision == "bf16" ? "amp_bf16" : "fp32";
+  config.precision.mode = options.precision == "bf16" ? Precision::amp_bf16 : Precision::fp32;
   if (const auto size = parse_size(options.recompute))
     config.train.recompute = {.kind = RecomputeConfig::Kind::fit, .fit_bytes = *size};
   else if (options.recompute == "block")

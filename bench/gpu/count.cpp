@@ -61,11 +61,11 @@ Result<Json> count(const Config& config, const std::string& device) {
   TROUPE_TRY(const auto plans, open_plans(device));
   TROUPE_TRY(const auto works, count_step(config, *plans));
   Json result{{"model", config.model.name},
-              {"precision", config.precision.mode},
+              {"precision", to_string(config.precision.mode)},
               {"batch", config.data.batch_size},
               {"size", config.data.image_size},
               {"classes", config.model.num_classes},
-              {"optimizer", config.train.optimizer.name},
+              {"optimizer", to_string(config.train.optimizer.name)},
               {"device", json_of(*plans)}};
   for (const auto& work : works)
     result["work"].push_back(json_of(work));

@@ -39,7 +39,7 @@ inline std::vector<gpu::cudnn::ConvolutionProblem> convolutions_of(const Graph& 
 /// Builds ResNet-50 for images of 224, or ResNet-18 for images of 32 with the CIFAR stem. Errors:
 /// those of build_model.
 inline Result<Graph> probed_network(const std::string& name, std::int64_t batch,
-                                    std::int64_t image_size, const std::string& stem) {
+                                    std::int64_t image_size, Stem stem) {
   ModelConfig model;
   model.name = name;
   model.stem = stem;

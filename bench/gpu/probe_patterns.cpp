@@ -126,8 +126,8 @@ Status probe(const CudnnLibrary& library, const std::string& file, bool proposed
   const auto target = Target::of_properties(library, json);
   if (!target)
     return failure(target.error());
-  const auto resnet50 = bench::probed_network("resnet50", 128, 224, "imagenet");
-  const auto resnet18 = bench::probed_network("resnet18", 512, 32, "cifar");
+  const auto resnet50 = bench::probed_network("resnet50", 128, 224, Stem::imagenet);
+  const auto resnet18 = bench::probed_network("resnet18", 512, 32, Stem::cifar);
   if (!resnet50 || !resnet18)
     return failure(resnet50 ? resnet18.error() : resnet50.error());
   for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16}) {

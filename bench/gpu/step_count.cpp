@@ -83,7 +83,7 @@ private:
     layout_ = gpu::store_parameters(model_.graph);
     elements_ =
         std::accumulate(layout_.unit_elements.begin(), layout_.unit_elements.end(), std::size_t{0});
-    precision_ = *precision_of(config_.precision.mode);
+    precision_ = config_.precision.mode;
     return {};
   }
 
@@ -138,7 +138,7 @@ private:
 
   /// The end of a step as training/reducer runs it for a single worker.
   Status optimize() {
-    TROUPE_TRY(const auto arguments, nn::optimizer_arguments(config_.train.optimizer));
+    const auto arguments = nn::optimizer_arguments(config_.train.optimizer);
     const bool scaled = loss_scale_options(config_.precision).has_value();
     const Traffic scalar = flat(1, 1, 1);
     if (scaled)
@@ -152,7 +152,7 @@ private:
     auto step = flat(elements_, 2 + slots, 1 + slots);
     if (copied_ != DType::f32)
       step.written += static_cast<double>(elements_ * size_of(copied_));
-    add("optimizer", config_.train.optimizer.name, "", step);
+    add("optimizer", std::string{to_string(config_.train.optimizer.name)}, "", step);
     if (scaled)
       add("update_loss_scale", "loss scale", "",
           {.read = sizeof(LossScaleState), .written = sizeof(LossScaleState), .launches = 1});

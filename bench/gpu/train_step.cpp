@@ -113,8 +113,8 @@ double mib(std::size_t bytes) {
 /// Describes the measured step.
 Json case_json(const Options& options) {
   Json found{{"model", options.model},
-             {"precision", options.precision},
-             {"fusion", options.fusion},
+             {"precision", to_string(options.precision)},
+             {"fusion", to_string(options.fusion)},
              {"batch", options.batch}};
   found["size"] = options.is_language() ? options.sequence : options.size;
   return found;
@@ -145,14 +145,22 @@ Json counted_json(Trainer& trainer) {
           {"launches", traffic.launches}};
 }
 
+template <Choice E>
+void add_choice(CLI::App& app, const std::string& name, E& value, const std::string& help) {
+  const auto& words = choice_words<E>;
+  const auto take = [&value](const std::string& word) { value = *choice_named<E>(word); };
+  app.add_option_function<std::string>(name, take, help)
+      ->check(CLI::IsMember(std::vector<std::string>{words.begin(), words.end()}));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Times one training step on a CUDA device"};
   app.add_option("--model", options.model, "as in a config");
-  app.add_option("--precision", options.precision, "as in a config");
-  app.add_option("--fusion", options.fusion, "as in a config");
+  add_choice(app, "--precision", options.precision, "as in a config");
+  add_choice(app, "--fusion", options.fusion, "full, or basic: separate batch norms");
   app.add_option("--batch", options.batch);
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--classes", options.classes);

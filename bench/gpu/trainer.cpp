@@ -37,11 +37,12 @@ std::vector<std::byte> bytes_of(DType type, const std::vector<float>& values) {
 }
 
 void take_images(Config& config, const Options& options) {
-  config.model.stem = options.size > 64 ? "imagenet" : "cifar";
+  config.model.stem = options.size > 64 ? Stem::imagenet : Stem::cifar;
   config.model.num_classes = options.classes;
   config.model.in_channels = options.channels;
   config.data.image_size = options.size;
-  config.train.optimizer = {.name = "sgd", .lr = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
+  config.train.optimizer = {
+      .name = OptimizerKind::sgd, .lr = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
 }
 
 /// Reads no text: with any tokenizer except bytes, the vocabulary is the model's.
@@ -49,10 +50,10 @@ void take_tokens(Config& config, const Options& options) {
   config.model.vocabulary = options.vocabulary;
   config.model.positions = options.sequence;
   config.data.dataset = "text";
-  config.data.tokenizer = "random";
+  config.data.tokenizer.path = "random";
   config.data.sequence_length = options.sequence;
   config.train.optimizer = {
-      .name = "adamw", .lr = 6e-4, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95};
+      .name = OptimizerKind::adamw, .lr = 6e-4, .weight_decay = 0.1, .betas = {0.9, 0.95}};
 }
 
 Config config_of(const Options& options) {
@@ -60,7 +61,7 @@ Config config_of(const Options& options) {
   config.model.name = options.model;
   config.data.batch_size = options.batch;
   config.precision.mode = options.precision;
-  config.devices.kind = "cuda";
+  config.devices.kind = DeviceKind::cuda;
   config.devices.fusion = options.fusion;
   if (options.is_language())
     take_tokens(config, options);
@@ -101,7 +102,7 @@ Trainer::Trainer(const Options& options)
   engine.compile.memory = model.memory;
   executable_ = value_or_give_up(device_->compile(model.graph, engine.compile));
   lowered_ = dynamic_cast<gpu::CudaExecutable*>(executable_.get());
-  if (const auto stored = stored_type(*precision_of(options.precision)); stored != DType::f32)
+  if (const auto stored = stored_type(options.precision); stored != DType::f32)
     executable_ = with_rounded_results(std::move(executable_), *device_, {stored, stored});
   graph_ = std::move(model.graph);
   phases_.end("compile");
@@ -118,10 +119,11 @@ void Trainer::warm_up() {
 }
 
 void Trainer::step() {
-  if (!state_->writes_copies())
+  if (!state_->buffers().part().writes_copies())
     executable_->refresh_all(*stream_);
   executable_->run(*stream_);
-  for (const auto& all : state_->chunks()) { // a single worker has its state in one piece
+  for (const auto& all :
+       state_->buffers().part().chunks()) { // a single worker has its state in one piece
     if (state_->loss_scale())
       device_->check_finite(*stream_, all.gradients, all.elements,
                             &state_->loss_scale()->found_inf);
@@ -172,21 +174,21 @@ std::vector<CountedWork> Trainer::count() {
 
 OptimizerArguments Trainer::optimizer() const {
   auto arguments = nn::at_step(first_update_, steps_, config_.train.optimizer.lr);
-  arguments.stored = stored_type(*precision_of(options_.precision));
+  arguments.stored = stored_type(options_.precision);
   return arguments;
 }
 
 void Trainer::make_state() {
-  first_update_ = value_or_give_up(nn::optimizer_arguments(config_.train.optimizer));
-  const bool scaled = scales_loss(*precision_of(options_.precision));
+  first_update_ = nn::optimizer_arguments(config_.train.optimizer);
+  const bool scaled = scales_loss(options_.precision);
   state_ = value_or_give_up(training::ModelState::create(
       *device_, executable_->layout(),
       {.optimizer_slots = training::optimizer_slot_names(first_update_),
        .loss_scale = scaled ? std::optional{LossScaleOptions{}} : std::nullopt,
-       .stored = stored_type(*precision_of(options_.precision))}));
+       .stored = stored_type(options_.precision)}));
   check(state_->load(*stream_, *training::initial_state(graph_, 1)));
   training::bind(*executable_, *state_);
-  state_->write(executable_->copies());
+  state_->buffers().part().write(executable_->copies());
   executable_->refresh_all(*stream_);
 }
 

@@ -16,7 +16,9 @@
 namespace troupe::bench {
 
 struct Options {
-  std::string model = "resnet50", precision = "amp_fp16", fusion = "full";
+  std::string model = "resnet50";
+  Precision precision = Precision::amp_fp16;
+  Fusion fusion = Fusion::full;
   std::int64_t batch = 128, size = 224, classes = 1000, channels = 3;
   int warmup = 10, least_steps = 20, device = 0;
   double seconds = 3;

@@ -26,18 +26,11 @@ struct Server {
             [this](atom::need_parameters, const ParameterRequest& use) {
               self->send(worker, atom::parameters_ready_v, use, EventPtr{});
             },
-            [](atom::released, const ParameterRequest&, const EventPtr&) {},
             [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
-            [](atom::assign, const Reassignment&) {},
             [](atom::deliver, const collectives::MessagePtr&) {},
-            [](atom::propose, std::int64_t) {},
-            [](atom::decided, const StepFound&) {},
-            [](atom::vote, std::int64_t) {},
-            [](atom::advance, std::int64_t) {},
-            [](atom::synchronize, std::int64_t) {},
             [](atom::evaluate, std::int64_t) {},
             [](atom::save, std::int64_t) {},
             [](atom::save, std::int64_t, std::uint64_t) { return ShardOutcome{}; },
@@ -70,8 +63,9 @@ struct Client {
               else
                 caf::anon_send(report, std::int64_t{0});
             },
-            [](atom::assign, const Reassignment&) {}, [](atom::fetch) {}, [](atom::assign, Pass) {},
-            [](atom::evaluate, std::int64_t, const EventPtr&) {}, [](atom::measure) {},
+            [](atom::assign, const data::SliceAssignment&) {}, [](atom::fetch) {},
+            [](atom::assign, Pass) {}, [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            [](atom::measure) {},
             // One-way: sends the requested number of gradients_ready.
             [this](atom::done, PassMode, std::int64_t count) {
               for (std::int64_t i = 0; i < count; ++i)

@@ -25,13 +25,13 @@ Config resnet20(const std::filesystem::path& output, std::int64_t steps) {
   config.run.output = output.string();
   config.model.name = "resnet20";
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 1024;
-  config.data.augment = {"crop", "flip"};
+  config.data.limit = 1024;
+  config.data.augment = {Augmentation::crop, Augmentation::flip};
   config.train.epochs = 1 << 20;
   config.train.max_steps = steps;
   config.train.evaluate_every = 0;
   config.checkpoint.every = {};
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.metrics.listen = "off";
   return config;
 }
@@ -50,12 +50,12 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
   const auto& rank_state = *generation.rank_states.front();
   auto& stream = *rank_state.compute;
   auto& state = *rank_state.state;
-  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
+  const auto units = static_cast<UnitId>(state.layout().storage().unit_elements.size());
   StepOutputs outputs;
-  auto& producer = *generation.producers.front().training;
+  auto& producer = *rank_state.producers[training::index_of(training::PassMode::training)];
   const auto fill = [&](std::int64_t step) {
-    return producer.fill(static_cast<std::int32_t>(step % 2),
-                         job.training->sampler().position(step), {}, [](const Error&) {});
+    return producer.fill(static_cast<std::int32_t>(step % 2), producer.sampler().position(step), {},
+                         [](const Error&) {});
   };
   auto filling = fill(0);
   Clock::time_point begin;
@@ -70,7 +70,7 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
       rank_state.train().refresh(stream, unit);
     rank_state.train().run(stream);
     rank_state.train().read_outputs(stream, &outputs);
-    for (const auto& piece : state.chunks())
+    for (const auto& piece : state.buffers().part().chunks())
       rank_state.device().optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());

@@ -34,8 +34,8 @@ struct Nobody {
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
             [](atom::assign, std::int32_t) {},
-            [](atom::done, std::int32_t, Pass, const WorkerStep&) {},
-            [](atom::propose, const StepFound&) {},
+            [](atom::done, std::int32_t, Pass) {},
+            [](atom::propose, std::int32_t, std::int64_t, const training::StepResults&) {},
             [](atom::vote, std::int32_t, std::int64_t) {},
             [](atom::stop) {},
             [](atom::stop, const Error&) {},
@@ -49,8 +49,8 @@ struct Nobody {
 /// Runs forward passes over the test set unit by unit, and records the delay of each answer.
 struct Client {
   static inline const char* name = "client";
-  Client(worker_actor::pointer me, shard_manager_actor whom, UnitId unit_count, std::int64_t passes,
-         caf::actor whom_to_tell, std::shared_ptr<Times> kept)
+  Client(worker_actor::pointer me, synchronous_shard_manager_actor whom, UnitId unit_count,
+         std::int64_t passes, caf::actor whom_to_tell, std::shared_ptr<Times> kept)
       : self{me}, server{std::move(whom)}, units{unit_count}, left{passes},
         report{std::move(whom_to_tell)}, times{std::move(kept)} {}
   worker_actor::behavior_type make_behavior() {
@@ -67,7 +67,7 @@ struct Client {
                 return caf::anon_send(report, std::int64_t{0});
               ask();
             },
-            [](atom::assign, const Reassignment&) {},
+            [](atom::assign, const data::SliceAssignment&) {},
             [](atom::fetch) {},
             [](atom::assign, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
@@ -80,7 +80,7 @@ struct Client {
     self->send(server, atom::need_parameters_v, next);
   }
   worker_actor::pointer self;
-  shard_manager_actor server;
+  synchronous_shard_manager_actor server;
   UnitId units;
   std::int64_t left;
   caf::actor report;
@@ -93,14 +93,14 @@ Config two_workers(StrategyKind strategy) {
   Config config;
   config.model.name = "resnet20";
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 64;
+  config.data.limit = 64;
   config.data.image_size = 8;
   config.data.batch_size = config.data.eval_batch_size = 8;
   config.parallel.strategy = strategy;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
-  config.checkpoint.resume = "auto";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::automatic;
   config.run.output = "no-such-folder";
   return config;
 }
@@ -118,11 +118,12 @@ Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   std::vector<caf::actor> others = {caf::actor_cast<caf::actor>(coordinator)};
   std::vector<std::shared_ptr<Times>> kept;
   for (const auto& rank_state : (*generation)->rank_states) {
-    const auto shard_manager = system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(
-        ShardManagerSetup{.reducer = {.rank_state = rank_state,
-                                      .slice_assignment = (*generation)->slice_assignment,
-                                      .optimizer = (*generation)->job().optimizer},
-                          .saver = {.coordinator = coordinator}});
+    const auto shard_manager =
+        system.spawn<synchronous_shard_manager_actor::stateful_impl<ShardManagerState>>(
+            ShardManagerSetup{.reducer = {.rank_state = rank_state,
+                                          .slice_assignment = (*generation)->slice_assignment,
+                                          .optimizer = (*generation)->job().optimizer},
+                              .others = {.coordinator = coordinator}});
     const auto units = static_cast<UnitId>(rank_state->train().layout().unit_elements.size());
     kept.push_back(std::make_shared<Times>());
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));

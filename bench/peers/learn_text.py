@@ -26,7 +26,6 @@ def refuse_others(config):
     expected = {
         "data.dataset": "text",
         "data.tokenizer": "bytes",
-        "data.test_root": "null",
         "data.limit": "null",
         "model.vocabulary": "null",
         "model.intermediate": "null",
@@ -54,7 +53,7 @@ def windows_of(config):
     for file in files:
         tokens += [*file.read_bytes(), END_OF_DOCUMENT]
     count = (len(tokens) - 1) // length
-    held = max(math.floor(float(config["data.validation_part"]) * count + 0.5), 1)
+    held = max(math.floor(float(config["data.validation"]) * count + 0.5), 1)
     rows = torch.tensor(tokens[: count * length + 1]).unfold(0, length + 1, length)
     return rows[: count - held], rows[count - held :]
 
@@ -88,7 +87,7 @@ def train(model, config, windows):
     size = int(config["data.batch_size"])
     steps_of_epoch = len(windows) // size
     steps = min(int(config["train.max_steps"]), int(config["train.epochs"]) * steps_of_epoch)
-    betas = tuple(float(config[f"train.optimizer.{key}"]) for key in ("beta1", "beta2"))
+    betas = tuple(json.loads(config["train.optimizer.betas"]))
     decay = float(config["train.optimizer.weight_decay"])
     optimizer = adamw(model, 0.0, betas, decay, eps=float(config["train.optimizer.eps"]))
     model.train()

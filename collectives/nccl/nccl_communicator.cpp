@@ -70,10 +70,10 @@ private:
   std::shared_ptr<gpu::StreamMark> finished_;
 };
 
-class NcclCommunicator final : public CallCommunicator {
+class NcclCommunicator final : public Communicator {
 public:
   explicit NcclCommunicator(std::shared_ptr<NcclConnection> connection)
-      : CallCommunicator{connection->options().rank, connection->options().world_size},
+      : Communicator{connection->options().rank, connection->options().world_size},
         connection_{std::move(connection)} {}
   /// Waits until NCCL has deregistered the buffers, which may be freed after this.
   ~NcclCommunicator() override {

@@ -8,6 +8,7 @@
 /// communicator; if the driver blocks it for a second, another thread does.
 #pragma once
 
+#include "collectives/communicator.hpp"
 #include "collectives/nccl/detail/connection.hpp"
 
 namespace troupe::collectives {

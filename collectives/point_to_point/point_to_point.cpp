@@ -3,10 +3,9 @@
 #include "collectives/point_to_point/detail/peer_link.hpp"
 #include "core/fail.hpp"
 #include "core/net/sigpipe.hpp"
+#include "core/net/wait.hpp"
 
 #include <algorithm>
-
-#include <poll.h>
 
 namespace troupe::collectives {
 
@@ -17,15 +16,20 @@ constexpr std::chrono::milliseconds look_again{1000};
 
 } // namespace
 
-PointToPoint::PointToPoint(PointToPointOptions options) : options_{std::move(options)} {}
+PointToPoint::PointToPoint(PointToPointOptions options,
+                           std::shared_ptr<ConnectionGroup> connection_group)
+    : process_of_{std::move(options.process_of)}, most_bytes_{options.most_bytes},
+      channel_{std::move(options.channel), std::move(connection_group)} {}
 
 Result<std::shared_ptr<PointToPoint>>
 PointToPoint::open(PointToPointOptions options,
                    const std::shared_ptr<ConnectionGroup>& connection_group) {
-  std::shared_ptr<PointToPoint> point_to_point{new PointToPoint{std::move(options)}};
-  if (point_to_point->options_.endpoints.size() < 2)
+  options.channel.noun = "node";
+  std::shared_ptr<PointToPoint> point_to_point{
+      new PointToPoint{std::move(options), connection_group}};
+  if (point_to_point->channel_.options().size() < 2)
     return point_to_point;
-  TROUPE_TRY(point_to_point->connect(*connection_group));
+  TROUPE_TRY(point_to_point->connect());
   point_to_point->thread_ = std::thread{[raw = point_to_point.get()] { raw->serve(); }};
   return point_to_point;
 }
@@ -38,20 +42,17 @@ PointToPoint::~PointToPoint() {
 }
 
 /// Each process connects to all others, then accepts their connections.
-Status PointToPoint::connect(ConnectionGroup& connection_group) {
-  const auto here = options_.process, all = static_cast<int>(options_.endpoints.size());
-  std::map<int, net::Connection> out;
-  for (int there = 0; there < all; ++there)
-    if (there != here) {
-      TROUPE_TRY(out[there],
-                 connection_group.connect(options_.endpoints[static_cast<std::size_t>(there)],
-                                          {options_.group, here, there}, options_.connect_timeout));
+Status PointToPoint::connect() {
+  std::map<int, net::Connection*> out;
+  for (int there = 0; there < channel_.options().size(); ++there)
+    if (there != channel_.options().member) {
+      TROUPE_TRY(out[there], channel_.to(there));
     }
   for (auto& [there, connection] : out) {
-    TROUPE_TRY(auto in,
-               connection_group.accept({options_.group, there, here}, options_.connect_timeout));
-    links_.push_back(std::make_unique<PeerLink>(there, std::move(connection), std::move(in)));
+    TROUPE_TRY(auto* const in, channel_.from(there));
+    links_.push_back(std::make_unique<PeerLink>(there, *connection, *in));
   }
+  channel_.connected();
   return {};
 }
 
@@ -74,18 +75,18 @@ void PointToPoint::leave(int rank) {
 
 bool PointToPoint::all_subscribed() const {
   const std::lock_guard lock{mutex_};
-  return std::ranges::count(options_.process_of, options_.process) == std::ssize(mailboxes_);
+  return std::ranges::count(process_of_, channel_.options().member) == std::ssize(mailboxes_);
 }
 
 void PointToPoint::send(Message message) {
-  const auto process = options_.process_of[static_cast<std::size_t>(message.to)];
+  const auto process = process_of_[static_cast<std::size_t>(message.to)];
   if (message.from != message.to) {
     const std::lock_guard lock{mutex_};
     auto& traffic = traffic_[message.from];
     ++traffic.operations;
     traffic.bytes += message.bytes;
   }
-  if (process == options_.process)
+  if (process == channel_.options().member)
     return deliver(std::make_shared<const Message>(std::move(message)));
   const auto link = std::ranges::find(links_, process, &PeerLink::process);
   (*link)->enqueue(std::move(message));
@@ -139,7 +140,8 @@ void PointToPoint::await() const {
     writes = true;
     waiting.push_back({link->out().number(), link->out().write_events(), 0});
   }
-  ::poll(waiting.data(), waiting.size(), writes ? static_cast<int>(look_again.count()) : -1);
+  const auto now = std::chrono::steady_clock::now();
+  net::wait_until(waiting, now + (writes ? look_again : std::chrono::hours{1}));
 }
 
 void PointToPoint::move_messages() {
@@ -147,12 +149,11 @@ void PointToPoint::move_messages() {
   for (const auto& link : links_) {
     if (link->lost)
       continue;
-    if (const auto written = link->write(options_.timeout); !written)
+    if (const auto written = link->write(channel_.timeout()); !written)
       lose(*link, written.error());
     while (reads && !link->lost) {
-      auto message =
-          link->read([this](int rank, std::size_t bytes) { return memory_for(rank, bytes); },
-                     options_.most_bytes);
+      auto message = link->read(
+          [this](int rank, std::size_t bytes) { return memory_for(rank, bytes); }, most_bytes_);
       if (!message)
         lose(*link, message.error());
       else if (*message)
@@ -167,11 +168,13 @@ void PointToPoint::lose(PeerLink& link, const Error& why) {
   link.lost = true;
   link.out().shut_down();
   link.in().shut_down();
+  auto error = why;
+  error.message = fmt::format("node {}: {}", link.process(), why.message);
   const std::lock_guard lock{mutex_};
-  lost_.emplace_back(link.process(), why);
   for (const auto& [rank, mailbox] : mailboxes_)
     if (mailbox.lost)
-      mailbox.lost(link.process(), why);
+      mailbox.lost(link.process(), error);
+  lost_.emplace_back(link.process(), std::move(error));
 }
 
 } // namespace troupe::collectives

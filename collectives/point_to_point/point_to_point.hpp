@@ -3,8 +3,8 @@
 #pragma once
 
 #include "collectives/communicator.hpp"
+#include "collectives/data_plane/channel.hpp"
 #include "collectives/point_to_point/message.hpp"
-#include "collectives/tcp/data_plane.hpp"
 
 #include <functional>
 #include <map>
@@ -18,17 +18,12 @@ namespace troupe::collectives {
 class PeerLink;
 
 struct PointToPointOptions {
-  std::vector<int> process_of;          ///< by rank
-  int process = 0;                      ///< this process
-  std::vector<Endpoint> endpoints = {}; ///< of all processes
-  std::string group = "post";           ///< unique in its connection group
-  std::size_t most_bytes = 0; ///< of a message's values; a peer that announces more is lost
-  std::chrono::milliseconds timeout{
-      30000}; ///< a peer is lost if no byte of a message moves for this long
-  std::chrono::milliseconds connect_timeout{60000}; ///< for all processes to connect
+  std::vector<int> process_of; ///< by rank
+  ChannelOptions channel = {}; ///< a process that takes no byte for its timeout is lost
+  std::size_t most_bytes = 0;  ///< of a message's values; a peer that announces more is lost
 };
 
-/// Passes messages within a process by pointer, and over one link to each other process. Messages
+/// Passes messages within a process by pointer, and over a channel to other processes. Messages
 /// from one rank to another arrive in the order in which they were sent.
 class PointToPoint {
 public:
@@ -59,8 +54,8 @@ public:
   Traffic traffic(int rank) const;
 
 private:
-  explicit PointToPoint(PointToPointOptions options);
-  Status connect(ConnectionGroup& connection_group);
+  PointToPoint(PointToPointOptions options, std::shared_ptr<ConnectionGroup> connection_group);
+  Status connect();
   void serve();
   void deliver(MessagePtr message);
   void lose(PeerLink& link, const Error& why);
@@ -69,7 +64,9 @@ private:
   void move_messages();
   void await() const;
 
-  PointToPointOptions options_;
+  std::vector<int> process_of_;
+  std::size_t most_bytes_;
+  Channel channel_;                              ///< its members are the processes
   std::vector<std::unique_ptr<PeerLink>> links_; ///< to other processes
   net::Wakeup changed_;
   mutable std::mutex mutex_; ///< guards the following

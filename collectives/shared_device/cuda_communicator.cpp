@@ -85,12 +85,12 @@ struct Watched {
   }
 };
 
-class SharedCudaCommunicator final : public CallCommunicator {
+class SharedCudaCommunicator final : public Communicator {
 public:
   SharedCudaCommunicator(const std::shared_ptr<Rendezvous>& rendezvous, int rank,
                          gpu::CudaDevice& device)
-      : CallCommunicator{rank, rendezvous->world_size()}, member_{std::make_shared<GroupMember>(
-                                                              rendezvous, rank)},
+      : Communicator{rank, rendezvous->world_size()}, member_{std::make_shared<GroupMember>(
+                                                          rendezvous, rank)},
         work_{device.create_stream({.name = "collectives", .urgent = true})},
         thread_{{.name = "collectives"}} {}
 

@@ -24,11 +24,11 @@ public:
   Status finish() override { return {}; }
 };
 
-class SharedCommunicator final : public CallCommunicator {
+class SharedCommunicator final : public Communicator {
 public:
   SharedCommunicator(const std::shared_ptr<Rendezvous>& rendezvous, int rank)
-      : CallCommunicator{rank, rendezvous->world_size()}, member_{std::make_shared<GroupMember>(
-                                                              rendezvous, rank)} {}
+      : Communicator{rank, rendezvous->world_size()}, member_{std::make_shared<GroupMember>(
+                                                          rendezvous, rank)} {}
 
   void abort(const Error& reason) override { member_->rendezvous->abort(reason); }
 

@@ -1,6 +1,7 @@
 #include "collectives/tcp/tcp_communicator.hpp"
 
 #include "collectives/detail/sums.hpp"
+#include "collectives/tcp/detail/transport.hpp"
 #include "core/fail.hpp"
 #include "cpu/host_stream.hpp"
 
@@ -193,13 +194,13 @@ private:
   std::uint64_t part_ = 0;                         ///< index of the flow in the call
 };
 
-class TcpCommunicator final : public CallCommunicator {
+class TcpCommunicator final : public Communicator {
 public:
   explicit TcpCommunicator(std::shared_ptr<Transport> transport)
-      : CallCommunicator{transport->place().rank, transport->place().world_size},
-        transport_{std::move(transport)} {}
+      : Communicator{transport->place().rank, transport->place().world_size}, transport_{std::move(
+                                                                                  transport)} {}
 
-  void abort(const Error& reason) override { transport_->abort(reason); }
+  void abort(const Error& reason) override { transport_->channel().abort(reason); }
 
 private:
   void enqueue(Stream& stream, const Call& call) override {
@@ -227,25 +228,24 @@ Status connect_neighbours(Transport& transport) {
 /// Returns the reason if the connection group was cancelled, else `met` with the rank and the
 /// group.
 Error why_nobody_came(const ConnectionGroup& connection_group, const Error& met,
-                      const std::string& group, const Place& place) {
+                      const ChannelOptions& options) {
   if (const auto told = connection_group.status(); !told)
     return told.error();
   return {Errc::network,
-          fmt::format("rank {} could not connect to the {} ranks of {}: {}", place.rank,
-                      place.world_size, group, met.message),
-          {.rank = place.rank}};
+          fmt::format("rank {} could not connect to the {} ranks of {}: {}", options.member,
+                      options.size(), options.group, met.message),
+          {.rank = options.member}};
 }
 
 } // namespace
 
 Result<std::unique_ptr<Communicator>>
-connect_tcp(TcpOptions options, const std::shared_ptr<ConnectionGroup>& connection_group) {
-  const auto timeout = std::exchange(options.timeout, options.connect_timeout);
-  const auto group = options.group;
+connect_tcp(ChannelOptions options, const std::shared_ptr<ConnectionGroup>& connection_group) {
   const auto transport = std::make_shared<Transport>(std::move(options), connection_group);
+  auto& channel = transport->channel();
   if (const auto met = connect_neighbours(*transport); !met)
-    return failure(why_nobody_came(*connection_group, met.error(), group, transport->place()));
-  transport->set_timeout(timeout);
+    return failure(why_nobody_came(*connection_group, met.error(), channel.options()));
+  channel.connected();
   return std::make_unique<TcpCommunicator>(transport);
 }
 

@@ -1,7 +1,8 @@
 /// Ranks in several processes, on one host or on several, over TCP.
 #pragma once
 
-#include "collectives/tcp/detail/transport.hpp"
+#include "collectives/communicator.hpp"
+#include "collectives/data_plane/channel.hpp"
 
 namespace troupe::collectives {
 
@@ -11,6 +12,6 @@ namespace troupe::collectives {
 /// values. f16 and bf16 are rounded after every addition. Errors: network; the reason if the
 /// connection group was cancelled.
 Result<std::unique_ptr<Communicator>>
-connect_tcp(TcpOptions options, const std::shared_ptr<ConnectionGroup>& connection_group);
+connect_tcp(ChannelOptions options, const std::shared_ptr<ConnectionGroup>& connection_group);
 
 } // namespace troupe::collectives

@@ -13,7 +13,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <set>
 
 #include <fcntl.h>
@@ -244,24 +243,8 @@ Status SafetensorsReader::parse_header(std::string_view json_text) {
   return {};
 }
 
-Result<std::shared_ptr<const std::byte[]>>
-SafetensorsReader::read_data(const Observer& observe) const {
-  // Not make_shared: its array need not be aligned for floats, and zeroing it would cost a pass.
-  const std::shared_ptr<std::byte[]> data(new (std::nothrow) std::byte[data_bytes_]);
-  if (!data)
-    return fail(Errc::out_of_memory, "{}: not enough memory for {} bytes of tensors",
-                path_.string(), data_bytes_);
-  for (std::uint64_t at = 0; at < data_bytes_; at += piece_bytes) {
-    const auto piece =
-        std::span{data.get() + at, std::min<std::uint64_t>(piece_bytes, data_bytes_ - at)};
-    TROUPE_TRY(read(at, piece));
-    if (observe)
-      observe(piece);
-  }
-  return data;
-}
-
-Status SafetensorsReader::scan(const Observer& observe) const {
+Status
+SafetensorsReader::scan(const std::function<void(std::span<const std::byte>)>& observe) const {
   std::vector<std::byte> buffer(std::min<std::uint64_t>(piece_bytes, data_bytes_));
   for (std::uint64_t at = 0; at < data_bytes_; at += piece_bytes) {
     const auto piece =

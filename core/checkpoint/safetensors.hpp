@@ -69,16 +69,11 @@ public:
   const std::filesystem::path& path() const { return path_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::vector<SafetensorsEntry>& entries() const { return entries_; } ///< in data order
-  std::uint64_t data_bytes() const { return data_bytes_; }
   /// The length and the header exactly as they are in the file.
   std::string_view header() const { return header_; }
 
-  /// Reads the data of all tensors into one allocation (aligned as by new). Calls `observe` with
-  /// each chunk in file order, while the chunk is still in the cache.
-  using Observer = std::function<void(std::span<const std::byte>)>;
-  Result<std::shared_ptr<const std::byte[]>> read_data(const Observer& observe = {}) const;
-  /// Calls `observe` with the data of all tensors, chunk by chunk, without keeping it.
-  Status scan(const Observer& observe) const;
+  /// Calls `observe` with the data of all tensors, chunk by chunk in file order.
+  Status scan(const std::function<void(std::span<const std::byte>)>& observe) const;
   /// Fills `into` with the data from byte `at` on.
   Status read(std::uint64_t at, std::span<std::byte> into) const;
 

@@ -3,10 +3,10 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
+#include "core/whole_number.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace troupe {
 
@@ -31,13 +31,10 @@ tl::unexpected<Error> corrupt(const SafetensorsReader& reader, fmt::format_strin
 Result<std::int64_t> read_number(const SafetensorsReader& reader, const std::string& key) {
   const auto& metadata = reader.metadata();
   const auto found = metadata.find(key);
-  std::int64_t value = 0;
-  if (found != metadata.end()) {
-    const char* const end = found->second.data() + found->second.size();
-    if (const auto parsed = std::from_chars(found->second.data(), end, value);
-        parsed.ec == std::errc{} && parsed.ptr == end && value >= 0)
-      return value;
-  }
+  const auto value =
+      found != metadata.end() ? read_whole_number<std::int64_t>(found->second) : std::nullopt;
+  if (value && *value >= 0)
+    return *value;
   return corrupt(reader, "metadata '{}' is not a whole number, at least 0", key);
 }
 

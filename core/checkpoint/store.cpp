@@ -3,9 +3,9 @@
 #include "core/atomic_file.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/fail.hpp"
+#include "core/whole_number.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string_view>
 
@@ -27,11 +27,8 @@ std::optional<std::int64_t> step_of(std::string_view name, std::string_view suff
       name.size() < prefix.size() + digits + suffix.size())
     return std::nullopt;
   const auto number = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-  std::int64_t step = 0;
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), step);
-  if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size() || step < 0)
-    return std::nullopt;
-  return step;
+  const auto step = read_whole_number<std::int64_t>(number);
+  return step && *step >= 0 ? step : std::nullopt;
 }
 
 std::optional<std::int64_t> step_of(const fs::directory_entry& entry) {

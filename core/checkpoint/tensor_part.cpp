@@ -2,9 +2,9 @@
 
 #include "core/escape.hpp"
 #include "core/fail.hpp"
+#include "core/whole_number.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace troupe {
 
@@ -18,14 +18,6 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-template <class Number>
-std::optional<Number> number(std::string_view word) {
-  Number value = 0;
-  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), value);
-  return parsed.ec == std::errc{} && parsed.ptr == word.data() + word.size() ? std::optional{value}
-                                                                             : std::nullopt;
-}
-
 /// Parses a shape. Rejects one whose number of elements does not fit into 64 bits.
 std::optional<Shape> shape_of(std::string_view word) {
   constexpr auto largest = std::int64_t{1} << 48;
@@ -35,7 +27,7 @@ std::optional<Shape> shape_of(std::string_view word) {
   std::int64_t elements = 1;
   while (true) {
     const auto end = std::min(word.find('x'), word.size());
-    const auto size = number<std::int64_t>(word.substr(0, end));
+    const auto size = read_whole_number<std::int64_t>(word.substr(0, end));
     if (!size || *size < 0 || (*size > 0 && elements > largest / *size))
       return std::nullopt;
     shape.dims.push_back(*size);
@@ -68,9 +60,9 @@ std::string part_key(std::string_view name) {
 Result<TensorPart> parse_part(std::string_view name, std::string_view text, std::size_t elements) {
   const auto whole = text;
   const auto shape = shape_of(next_word(text));
-  const auto first = number<std::size_t>(next_word(text));
+  const auto first = read_whole_number<std::size_t>(next_word(text));
   const auto of = next_word(text);
-  const auto stored = number<std::size_t>(next_word(text));
+  const auto stored = read_whole_number<std::size_t>(next_word(text));
   if (!shape || !first || of != "of" || !stored)
     return fail(Errc::corrupt, "\"{}\" does not describe a part of tensor '{}'", echoed(whole),
                 echoed(name));

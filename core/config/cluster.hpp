@@ -1,6 +1,7 @@
 /// The config section cluster: how daemons find, trust and wait for each other.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -24,18 +25,28 @@ struct TlsConfig {
   bool operator==(const TlsConfig&) const = default;
 };
 
-/// heartbeat < detection < form < quorum, detection < collective < quorum, heartbeat < handshake,
-/// and collective <= drain: the check that notices a problem first has the shorter timeout, so that
-/// an error names its cause.
+/// detection < rejoin < quorum, detection < collective < quorum, and collective <= drain: the check
+/// that notices a problem first has the shorter timeout, so that an error names its cause.
 struct TimeoutsConfig {
-  std::chrono::milliseconds heartbeat{100};    ///< between two heartbeats of a node
-  std::chrono::milliseconds handshake{10000};  ///< for a new connection to complete its handshake
   std::chrono::milliseconds detection{2000};   ///< a node without a heartbeat for this long is dead
-  std::chrono::milliseconds admission{2000};   ///< of a joining node, before the others stop for it
-  std::chrono::milliseconds form{30000};       ///< for the nodes to build the next generation
+  std::chrono::milliseconds rejoin{30000};     ///< for the nodes to build the next generation
   std::chrono::milliseconds collective{60000}; ///< a longer collective has failed
   std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together
   std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a forced end
+
+  // Follow from detection unless a test sets them; the functions return the value that applies.
+  std::optional<std::chrono::milliseconds> heartbeat = {};
+  std::optional<std::chrono::milliseconds> handshake = {};
+  std::optional<std::chrono::milliseconds> admission = {};
+
+  /// Time between two heartbeats of a node: a twentieth of detection, 100 ms by default.
+  std::chrono::milliseconds heartbeat_interval() const {
+    return heartbeat.value_or(std::max(detection / 20, std::chrono::milliseconds{1}));
+  }
+  /// Time for a new connection to complete its handshake: five times detection, 10 s by default.
+  std::chrono::milliseconds handshake_timeout() const { return handshake.value_or(5 * detection); }
+  /// Time that a joining node stays connected before the others stop for it: detection.
+  std::chrono::milliseconds admission_delay() const { return admission.value_or(detection); }
 
   bool operator==(const TimeoutsConfig&) const = default;
 };

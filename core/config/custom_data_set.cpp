@@ -1,7 +1,7 @@
 #include "core/config/custom_data_set.hpp"
 
 #include "core/config/config.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 
 #include <fmt/format.h>
 

@@ -5,18 +5,11 @@
 namespace troupe {
 
 struct Config;
-struct RunConfig;
 struct ModelConfig;
 struct Catalogue;
 struct DataConfig;
-struct OptimizerConfig;
-struct ScheduleConfig;
-struct TrainConfig;
 struct PrecisionConfig;
 struct ParallelConfig;
-struct OffloadConfig;
 struct DevicesConfig;
-struct ClusterConfig;
-struct MetricsConfig;
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,16 +42,23 @@ struct ValueSchema {
                               {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
     return {{"anyOf", OrderedJson::array({whole, text})}};
   }
-  OrderedJson operator()(const RecomputeConfig*) const {
-    const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
-    const OrderedJson size = ValueSchema{bytes}(static_cast<const std::uint64_t*>(nullptr));
-    const OrderedJson word = {{"enum", {"none", "block"}}};
-    const OrderedJson names = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
-    const OrderedJson fit = {{"type", "object"},
-                             {"properties", {{"fit", size}}},
-                             {"required", {"fit"}},
-                             {"additionalProperties", false}};
-    return {{"anyOf", OrderedJson::array({word, names, fit})}};
+  OrderedJson operator()(const ChoiceTarget& target) const {
+    return {{"enum", choices_of(target, rule)}};
+  }
+  OrderedJson operator()(const Augmentation*) const {
+    return (*this)(ChoiceTarget{nullptr, choice_words<Augmentation>});
+  }
+  OrderedJson operator()(const FormsTarget& target) const {
+    auto words = OrderedJson::array(), options = OrderedJson::array();
+    for (const auto& form : target.forms)
+      if (!form.word.empty())
+        words.push_back(form.word == "null" ? OrderedJson(nullptr) : OrderedJson(form.word));
+    if (!words.empty())
+      options.push_back({{"enum", words}});
+    for (const auto& form : target.forms)
+      if (!form.fields.empty())
+        options.push_back(form.is_mapping() ? mapping(form) : value_schema(form.fields.front()));
+    return {{"anyOf", options}};
   }
   OrderedJson operator()(const double*) const { return number("number"); }
   OrderedJson operator()(const std::string*) const {
@@ -74,9 +81,6 @@ struct ValueSchema {
     default:
       return {{"type", "string"}};
     }
-  }
-  OrderedJson operator()(const StrategyKind*) const {
-    return (*this)(static_cast<const std::string*>(nullptr));
   }
   OrderedJson operator()(const std::chrono::milliseconds*) const {
     return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
@@ -101,11 +105,32 @@ struct ValueSchema {
     return {{"anyOf",
              OrderedJson::array({(*this)(static_cast<const T*>(nullptr)), {{"type", "null"}}})}};
   }
+  OrderedJson operator()(const std::array<double, 2>*) const {
+    return {{"type", "array"}, {"items", number("number")}, {"minItems", 2}, {"maxItems", 2}};
+  }
   template <class T>
   OrderedJson operator()(const std::vector<T>*) const {
-    return {{"type", "array"},
-            {"items", (*this)(static_cast<const T*>(nullptr))},
-            {"maxItems", longest_config_list}};
+    OrderedJson list = {{"type", "array"}, {"items", (*this)(static_cast<const T*>(nullptr))}};
+    if (rule.not_empty)
+      list["minItems"] = 1;
+    list["maxItems"] = longest_config_list;
+    return list;
+  }
+
+  static OrderedJson value_schema(const ConfigKey& key) {
+    return std::visit([&](const auto& target) { return ValueSchema{key.rule}(target); },
+                      key.target);
+  }
+  static OrderedJson mapping(const ConfigForm& form) {
+    auto fields = OrderedJson::object();
+    for (const auto& field : form.fields) {
+      fields[field.path] = {{"description", field.help}};
+      fields[field.path].update(value_schema(field));
+    }
+    return {{"type", "object"},
+            {"properties", fields},
+            {"additionalProperties", false},
+            {"minProperties", 1}};
   }
 };
 
@@ -118,52 +143,48 @@ struct ValueJson {
   OrderedJson operator()(const Length* v) const {
     return v->unit == Length::Unit::epochs ? OrderedJson(v->count) : OrderedJson(format_length(*v));
   }
-  OrderedJson operator()(const std::vector<Length>* v) const {
-    auto list = OrderedJson::array();
-    for (const auto& length : *v)
-      list.push_back((*this)(&length));
-    return list;
-  }
-  OrderedJson operator()(const StrategyKind* v) const { return to_string(*v); }
-  OrderedJson operator()(const RecomputeConfig* v) const {
-    switch (v->kind) {
-    case RecomputeConfig::Kind::names:
-      return v->names;
-    case RecomputeConfig::Kind::fit:
-      return {{"fit", format_size(v->fit_bytes)}};
-    case RecomputeConfig::Kind::block:
-      return "block";
-    default:
-      return "none";
-    }
+  OrderedJson operator()(const ChoiceTarget& target) const { return target.words[*target.number]; }
+  OrderedJson operator()(const Augmentation* v) const { return to_string(*v); }
+  OrderedJson operator()(const FormsTarget& target) const {
+    const auto& form = form_of(target);
+    if (form.fields.empty())
+      return form.word == "null" ? OrderedJson(nullptr) : OrderedJson(form.word);
+    if (!form.is_mapping())
+      return value_json(form.fields.front());
+    auto fields = OrderedJson::object();
+    for (const auto& field : form.fields)
+      fields[field.path] = value_json(field);
+    return fields;
   }
   OrderedJson operator()(const std::uint64_t* v) const {
     return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
-  }
-  OrderedJson operator()(const std::map<std::string, double>* v) const {
-    auto mapping = OrderedJson::object(); // an object even if it is empty
-    for (const auto& [name, value] : *v)
-      mapping[name] = value;
-    return mapping;
   }
   template <class T>
   OrderedJson operator()(const std::optional<T>* v) const {
     return v->has_value() ? (*this)(&**v) : OrderedJson(nullptr);
   }
   template <class T>
+  OrderedJson operator()(const std::vector<T>* v) const {
+    auto list = OrderedJson::array(); // an array even if it is empty
+    for (const auto& value : *v)
+      list.push_back((*this)(&value));
+    return list;
+  }
+  template <class T>
   OrderedJson operator()(const T* v) const {
     return *v;
+  }
+
+  static OrderedJson value_json(const ConfigKey& key) {
+    return std::visit([&](const auto& target) { return ValueJson{key.rule.format}(target); },
+                      key.target);
   }
 };
 
 OrderedJson key_schema(const ConfigKey& key) {
   OrderedJson schema = {{"description", key.help}};
-  schema.update(
-      std::visit([&](auto* target) { return ValueSchema{key.rule}(target); }, key.target));
-  schema["default"] =
-      std::visit([&](auto* target) { return ValueJson{key.rule.format}(target); }, key.target);
-  if (!key.deprecated.empty())
-    schema["deprecated"] = true;
+  schema.update(ValueSchema::value_schema(key));
+  schema["default"] = ValueJson::value_json(key);
   return schema;
 }
 
@@ -173,13 +194,6 @@ OrderedJson section_schema(std::string_view help) {
           {"type", OrderedJson::array({"object", "null"})},
           {"additionalProperties", false},
           {"properties", OrderedJson::object()}};
-}
-
-/// Allows a string in place of the mapping, which sets the key. `pattern` only applies to strings,
-/// not to mappings.
-void accept_short_form(OrderedJson& section, const ConfigKey& key) {
-  section["type"].push_back("string");
-  section["pattern"] = fmt::format("^({})$", fmt::join(key.rule.choices, "|"));
 }
 
 /// Returns the properties of the section that contains a path, and the path's last part.
@@ -203,19 +217,34 @@ std::string config_json_schema(const Catalogue& catalogue) {
     (*properties)[name] = section_schema(section.help);
   }
   auto defaults = default_config(catalogue);
-  const auto keys = config_keys(defaults, catalogue);
-  for (const auto& key : keys) {
+  for (const auto& key : config_keys(defaults, catalogue)) {
+    if (key.hidden)
+      continue;
     const auto [properties, name] = locate(root, key.path);
     (*properties)[name] = key_schema(key);
   }
-  for (const auto& section : config_sections()) {
-    if (section.short_form.empty())
-      continue;
-    const auto path = fmt::format("{}.{}", section.path, section.short_form);
-    const auto [properties, name] = locate(root, section.path);
-    accept_short_form((*properties)[name], *std::ranges::find(keys, path, &ConfigKey::path));
-  }
   return root.dump(2) + "\n";
+}
+
+namespace {
+
+/// Escapes the bars of alternatives, which would end a cell.
+std::string in_table(std::string text) {
+  for (auto bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar + 2))
+    text.insert(bar, 1, '\\');
+  return text;
+}
+
+} // namespace
+
+std::string full_help(const ConfigKey& key) {
+  auto text = key.help;
+  if (const auto* forms = std::get_if<FormsTarget>(&key.target))
+    for (const auto& form : forms->forms)
+      for (const auto& field : form.fields)
+        if (!field.path.empty() && !field.help.empty())
+          text += fmt::format("; {}: {}", field.path, field.help);
+  return text;
 }
 
 std::string config_markdown(const Catalogue& catalogue) {
@@ -230,11 +259,9 @@ std::string config_markdown(const Catalogue& catalogue) {
         fmt::format("\n## {}\n\n{}.\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n",
                     section.path, section.help);
     for (const auto& key : keys) {
-      const auto dot = key.path.rfind('.');
-      if (std::string_view{key.path}.substr(0, dot) == section.path)
-        out += fmt::format("| `{}` | `{}` | {} | {}{}{} |\n", key.path.substr(dot + 1),
-                           config_value_text(key), allowed_values(key), key.help,
-                           key.deprecated.empty() ? "" : ". Deprecated: ", key.deprecated);
+      if (!key.hidden && key.section() == section.path)
+        out += fmt::format("| `{}` | `{}` | {} | {} |\n", key.name(), config_value_text(key),
+                           in_table(allowed_values(key)), full_help(key));
     }
   }
   return out;

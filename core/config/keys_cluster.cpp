@@ -1,71 +1,80 @@
-#include "core/config/detail/keys_cluster.hpp"
-#include "core/config/detail/rules.hpp"
+#include "core/config/detail/keys.hpp"
 
 namespace troupe {
 
 namespace {
 
-const ConfigRule address = {.format = ConfigFormat::endpoint};
-const ConfigRule some_time = {.min = 0, .above_min = true};
-const ConfigRule some_time_or_none = {.min = 0};
-const ConfigRule certificate_name = {.format = ConfigFormat::not_empty};
-const ConfigRule port = {.min = 0, .max = 65535};
-const ConfigRule node_count = {.min = 1, .max = 1024};
+const ConfigRule address = of_format(ConfigFormat::endpoint);
+const ConfigRule some_time = above(0);
+const ConfigRule some_time_or_none = at_least(0);
+const ConfigRule certificate_name = of_format(ConfigFormat::not_empty);
+const ConfigRule port = between(0, 65535);
+const ConfigRule node_count = between(1, 1024);
+
+FormsTarget tls_forms(TlsConfig& c) {
+  return {
+      &c,
+      {word_form("null", c),
+       fields_form(c, {},
+                   {bound_key("certificate", c.certificate, a_path(),
+                              "PEM file of this node's certificate"),
+                    bound_key("key", c.key, a_path(), "PEM file of the private key"),
+                    bound_key("ca", c.ca, a_path(),
+                              "PEM file of the authority that signs the certificates of all nodes"),
+                    bound_key("names", c.names, certificate_name,
+                              "names of accepted certificates: the subject's common name or a DNS "
+                              "name; \".example.org\" stands for all names below it; empty, the "
+                              "default: all certificates of the authority")})}};
+}
+
+/// Timeouts that follow from detection. Only tests set them.
+void add_test_timeouts(KeyList& keys, TimeoutsConfig& t) {
+  const std::string help = "Instead of the value that follows from detection";
+  keys.add_hidden("cluster.timeouts.heartbeat", t.heartbeat, some_time, help);
+  keys.add_hidden("cluster.timeouts.handshake", t.handshake, some_time, help);
+  keys.add_hidden("cluster.timeouts.admission", t.admission, some_time_or_none, help);
+}
 
 } // namespace
 
-void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
-  keys.push_back({"cluster.listen", &c.listen, address,
-                  "Address on which the daemon answers status, stop and joining nodes; port 0: any "
-                  "free port"});
-  keys.push_back({"cluster.advertise", &c.advertise, address,
-                  "Address at which other nodes reach this one, if it differs from listen; port 0: "
-                  "listen's port"});
-  keys.push_back({"cluster.data_port", &c.data_port, port,
-                  "Port for the workers of other nodes, on listen's host; 0: any free port"});
-  keys.push_back({"cluster.join", &c.join, address,
-                  "Daemons whose job this one joins; empty: it leads a new job"});
-  keys.push_back(
-      {"cluster.min_nodes", &c.min_nodes, node_count,
-       "Training starts when this many nodes have joined, and pauses while there are fewer"});
-  keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count,
-                  "Maximum number of training nodes; others wait as spares and replace nodes that "
-                  "leave or are lost"});
-  keys.push_back({"cluster.insecure",
-                  &c.insecure,
-                  {},
-                  "Allow listening off loopback without TLS, although any client that reaches the "
-                  "port can stop the job"});
-  auto& tls = c.tls;
-  keys.push_back({"cluster.tls.certificate", &tls.certificate, a_path(),
-                  "PEM file of this node's certificate (tools/make-certs makes a set)"});
-  keys.push_back({"cluster.tls.key", &tls.key, a_path(), "PEM file of the private key"});
-  keys.push_back({"cluster.tls.ca", &tls.ca, a_path(),
-                  "PEM file of the authority that signs the certificates of all nodes"});
-  keys.push_back(
-      {"cluster.tls.names", &tls.names, certificate_name,
-       "Names of accepted certificates: the subject's common name or a DNS name; \".example.org\" "
-       "stands for all names below it; empty: all certificates of the authority"});
+void add_cluster_keys(KeyList& keys, ClusterConfig& c) {
+  keys.add(
+      "cluster.listen", c.listen, address,
+      "Address on which the daemon answers status, stop and joining nodes; port 0: any free port");
+  keys.add("cluster.advertise", c.advertise, address,
+           "Address at which other nodes reach this one, if it differs from listen; port 0: "
+           "listen's port");
+  keys.add("cluster.data_port", c.data_port, port,
+           "Port for the workers of other nodes, on listen's host; 0: any free port");
+  keys.add("cluster.join", c.join, address,
+           "Daemons whose job this one joins; empty: it leads a new job");
+  keys.add("cluster.min_nodes", c.min_nodes, node_count,
+           "Training starts when this many nodes have joined, and pauses while there are fewer");
+  keys.add("cluster.max_nodes", c.max_nodes, node_count,
+           "Maximum number of training nodes; others wait as spares and replace nodes that leave "
+           "or are lost");
+  keys.add("cluster.insecure", c.insecure,
+           "Allow listening off loopback without TLS, although any client that reaches the port "
+           "can stop the job");
+  keys.add("cluster.tls", tls_forms(c.tls),
+           "TLS: only peers with a certificate of the same authority can connect (tools/make-certs "
+           "makes a set)");
   auto& t = c.timeouts;
-  keys.push_back({"cluster.timeouts.heartbeat", &t.heartbeat, some_time,
-                  "Time between two heartbeats of a node"});
-  keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
-                  "A connection that has not completed its handshake after this time is closed"});
-  keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
-                  "A node that sends no heartbeat for this time is lost"});
-  keys.push_back({"cluster.timeouts.admission", &t.admission, some_time_or_none,
-                  "Time that a new node must stay connected before training halts to admit it; 0s: "
-                  "training halts at once"});
-  keys.push_back({"cluster.timeouts.form", &t.form, some_time,
-                  "Time for nodes to build a generation, after one is lost or joins; a node that "
-                  "is not ready in time is left out"});
-  keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,
-                  "A collective that takes longer has failed"});
-  keys.push_back({"cluster.timeouts.quorum", &t.quorum, some_time,
-                  "Time to wait for min_nodes, also after a loss, before the job fails"});
-  keys.push_back({"cluster.timeouts.drain", &t.drain, some_time,
-                  "Time from the first SIGTERM to a forced exit, which loses the steps since the "
-                  "last checkpoint; must be longer than an evaluation, and at least collective"});
+  add_test_timeouts(keys, t);
+  keys.add("cluster.timeouts.detection", t.detection, some_time,
+           "A node that sends no heartbeat for this time is lost. Heartbeats are sent 20 times in "
+           "it. A new node must stay connected for it before training halts to admit it, and must "
+           "complete its handshake within five times of it");
+  keys.add("cluster.timeouts.rejoin", t.rejoin, some_time,
+           "Time for nodes to build a generation, after one is lost or joins; a node that is not "
+           "ready in time is left out");
+  keys.add("cluster.timeouts.collective", t.collective, some_time,
+           "A collective that takes longer has failed");
+  keys.add("cluster.timeouts.quorum", t.quorum, some_time,
+           "Time to wait for min_nodes, also after a loss, before the job fails");
+  keys.add("cluster.timeouts.drain", t.drain, some_time,
+           "Time from the first SIGTERM to a forced exit, which loses the steps since the last "
+           "checkpoint; must be longer than an evaluation, and at least collective");
 }
 
 } // namespace troupe

@@ -1,8 +1,7 @@
 #include "core/config/load.hpp"
 
 #include "core/config/detail/reader.hpp"
-#include "core/config/downloads.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "core/config/text_file.hpp"
 
 #include <algorithm>
@@ -17,9 +16,7 @@ namespace {
 Config default_config_of(const std::filesystem::path& path, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto default_value = std::exchange(config.run.name, path.stem().string());
-  const auto keys = config_keys(config, catalogue);
-  const auto name = std::ranges::find(keys, "run.name", &ConfigKey::path);
-  if (!check_rule(*name).empty())
+  if (!check_rule(*find_key(config_keys(config, catalogue), "run.name")).empty())
     config.run.name = default_value;
   return config;
 }
@@ -27,34 +24,27 @@ Config default_config_of(const std::filesystem::path& path, const Catalogue& cat
 /// Checks divide by these values. Values below 1, which their rules have rejected, become 1.
 Config with_safe_divisors(Config config) {
   for (auto* divisor : {&config.devices.count, &config.cluster.min_nodes, &config.train.accumulate,
-                        &config.parallel.shard_group, &config.parallel.outer.team})
+                        &config.parallel.shard_group, &config.parallel.diloco.group_size})
     *divisor = std::max<std::int64_t>(1, *divisor);
   return config;
-}
-
-void add(ConfigReader& reader, ConfigConflicts conflicts) {
-  for (auto& conflict : conflicts)
-    reader.add({.key = conflict.keys.front(),
-                .what = std::move(conflict.what),
-                .allowed = std::move(conflict.allowed),
-                .suggestion = std::move(conflict.suggestion)},
-               conflict.keys);
 }
 
 ConfigResult read_config(Config config, std::string_view text, const std::string& source,
                          std::span<const std::string> overrides, const Capabilities& capabilities,
                          const Catalogue& catalogue, std::span<const GivenValue> given) {
-  ConfigReader reader{config_keys(config, catalogue)};
+  ConfigReader reader{config, config_keys(config, catalogue)};
   for (const auto& [key, value, from] : given)
     reader.read_given(key, value, from);
   reader.read_document(text, source);
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
-  add(reader, find_conflicts(with_safe_divisors(config), capabilities, catalogue));
+  reader.finish();
+  config.notes = reader.warnings();
+  reader.add(find_conflicts(with_safe_divisors(config), capabilities, catalogue));
   use_moved_downloads(config);
   auto problems = reader.take_problems();
   if (problems.empty() && catalogue.graph_conflicts) {
-    add(reader, catalogue.graph_conflicts(config));
+    reader.add(catalogue.graph_conflicts(config));
     problems = reader.take_problems();
   }
   if (!problems.empty())
@@ -86,7 +76,7 @@ std::map<std::string, StatedValue> stated_values(const std::filesystem::path& pa
                                                  const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const auto keys = config_keys(config, catalogue);
-  ConfigReader reader{keys};
+  ConfigReader reader{config, keys};
   if (const auto text = read_config_text(path, {".yaml", ".yml"}))
     reader.read_document(*text, path.string());
   for (const auto& assignment : overrides)

@@ -1,11 +1,11 @@
 // `config show`: prints the resolved config as YAML that loads to the same config.
 #include "core/config/load.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace troupe {
 
@@ -47,25 +47,28 @@ struct Print {
     return format == ConfigFormat::size ? format_size(*v) : std::to_string(*v);
   }
   std::string operator()(const double* v) const { return fmt::format("{}", *v); }
-  std::string operator()(const std::string* v) const {
-    return is_plain_word(*v) ? *v : in_quotes(*v);
-  }
+  std::string operator()(const std::string* v) const { return word(*v); }
   std::string operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   std::string operator()(const Interval* v) const { return format_interval(*v); }
   std::string operator()(const Length* v) const { return format_length(*v); }
-  std::string operator()(const RecomputeConfig* v) const {
-    switch (v->kind) {
-    case RecomputeConfig::Kind::names:
-      return (*this)(&v->names);
-    case RecomputeConfig::Kind::fit:
-      return fmt::format("{{fit: {}}}", format_size(v->fit_bytes));
-    case RecomputeConfig::Kind::block:
-      return "block";
-    default:
-      return "none";
-    }
+  std::string operator()(const ChoiceTarget& target) const {
+    return word(target.words[*target.number]);
   }
-  std::string operator()(const StrategyKind* v) const { return std::string{to_string(*v)}; }
+  std::string operator()(const Augmentation* v) const { return word(to_string(*v)); }
+  std::string operator()(const FormsTarget& target) const {
+    const auto& form = form_of(target);
+    if (form.fields.empty())
+      return form.word == "null" ? "null" : word(form.word);
+    if (!form.is_mapping())
+      return config_value_text(form.fields.front());
+    std::vector<std::string> items;
+    for (const auto& field : form.fields)
+      items.push_back(fmt::format("{}: {}", field.path, config_value_text(field)));
+    return fmt::format("{{{}}}", fmt::join(items, ", "));
+  }
+  std::string operator()(const std::array<double, 2>* v) const {
+    return fmt::format("[{}, {}]", (*v)[0], (*v)[1]);
+  }
   std::string operator()(const std::map<std::string, double>* v) const {
     std::vector<std::string> items;
     for (const auto& [name, value] : *v)
@@ -83,41 +86,50 @@ struct Print {
       items.push_back((*this)(&value));
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
+
+  static std::string word(std::string_view text) {
+    return is_plain_word(text) ? std::string{text} : in_quotes(text);
+  }
 };
+
+std::string indentation(std::string_view path) {
+  return std::string(2 * static_cast<std::size_t>(std::ranges::count(path, '.')), ' ');
+}
+
+/// Returns the lines that open a section and those that contain it, as far as they are not open
+/// since the section before it.
+std::string opened_sections(std::string_view section, const std::string& before) {
+  std::string out;
+  for (std::size_t end = 0; end != std::string_view::npos;) {
+    end = section.find('.', end + 1);
+    const auto part = section.substr(0, end);
+    if (!(before + '.').starts_with(std::string{part} + '.'))
+      out += fmt::format("{}{}:\n", indentation(part), part.substr(part.rfind('.') + 1));
+  }
+  return out;
+}
 
 } // namespace
 
 std::string config_value_text(const ConfigKey& key) {
-  return std::visit([&](auto* target) { return Print{key.rule.format}(target); }, key.target);
+  return std::visit([&](const auto& target) { return Print{key.rule.format}(target); }, key.target);
 }
 
 std::string to_yaml(const Config& config, const Catalogue& catalogue,
                     const ConfigComment& comment) {
-  auto copy = config; // keys point to writable members
+  auto copy = config, untouched = default_config(catalogue); // keys point to writable members
+  const auto defaults = config_keys(untouched, catalogue);
   std::string out, open;
   for (const auto& key : config_keys(copy, catalogue)) {
+    const auto value = config_value_text(key);
     const auto said = comment(key);
-    if (!said)
+    const bool is_shown = !key.hidden || config_value_text(*find_key(defaults, key.path)) != value;
+    if (!said || !is_shown)
       continue;
-    const auto dot = key.path.rfind('.');
-    const auto section = key.path.substr(0, dot);
-    const auto depth = static_cast<std::size_t>(std::count(section.begin(), section.end(), '.'));
-    if (section != open) {
-      // A subsection's parent is already open if the parent's own keys came before it.
-      const auto parent_end = section.rfind('.');
-      const auto parent =
-          parent_end == std::string::npos ? std::string{} : section.substr(0, parent_end);
-      const bool parent_is_open =
-          parent.empty() || open == parent || open.starts_with(parent + ".");
-      if (!parent_is_open)
-        out += parent + ":\n";
-      if (!open.starts_with(section + "."))
-        out += fmt::format("{:{}}{}:\n", "", 2 * depth,
-                           parent.empty() ? section : section.substr(parent_end + 1));
-      open = section;
-    }
-    out += fmt::format("{:{}}{}: {}{}{}\n", "", 2 * depth + 2, key.path.substr(dot + 1),
-                       config_value_text(key), said->empty() ? "" : "  # ", *said);
+    out += opened_sections(key.section(), open);
+    open = key.section();
+    out += fmt::format("{}{}: {}{}{}\n", indentation(key.path), key.name(), value,
+                       said->empty() ? "" : "  # ", *said);
   }
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 
 namespace troupe {
 
@@ -23,6 +24,37 @@ std::string range_words(const ConfigRule& rule) {
     words += fmt::format("{} {} {}", words.empty() ? "," : " and",
                          rule.below_max ? "below" : "at most", *rule.max);
   return words;
+}
+
+/// Stands for a field's value in the description of a mapping.
+struct Placeholder {
+  std::string operator()(const bool*) const { return "BOOL"; }
+  std::string operator()(const std::int64_t*) const { return "N"; }
+  std::string operator()(const std::uint64_t*) const { return "SIZE"; }
+  std::string operator()(const double*) const { return "NUMBER"; }
+  std::string operator()(const Interval*) const { return "INTERVAL"; }
+  std::string operator()(const ChoiceTarget& target) const {
+    return fmt::format("{}", fmt::join(target.words, "|"));
+  }
+  std::string operator()(const std::string*) const { return "TEXT"; }
+  std::string operator()(const std::chrono::milliseconds*) const { return "DURATION"; }
+  std::string operator()(const Length*) const { return "LENGTH"; }
+  std::string operator()(const Augmentation*) const { return "NAME"; }
+  std::string operator()(const std::map<std::string, double>*) const { return "{NAME: NUMBER}"; }
+  std::string operator()(const std::array<double, 2>*) const { return "[NUMBER, NUMBER]"; }
+  std::string operator()(const FormsTarget&) const { return "VALUE"; }
+  template <class T>
+  std::string operator()(const std::optional<T>*) const {
+    return (*this)(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  std::string operator()(const std::vector<T>*) const {
+    return fmt::format("[{}, ...]", (*this)(static_cast<const T*>(nullptr)));
+  }
+};
+
+std::string placeholder(const ConfigTarget& target) {
+  return std::visit([](const auto& member) { return Placeholder{}(member); }, target);
 }
 
 /// Describes one value of the C++ type, or one item of a list.
@@ -65,14 +97,23 @@ struct Describe {
   std::string operator()(const Length*) const {
     return fmt::format("a number of epochs{}, or N steps, N tokens, N%", range_words(rule));
   }
-  std::string operator()(const RecomputeConfig*) const {
-    return "none, block, a list of names, or {fit: SIZE}";
+  std::string operator()(const ChoiceTarget& target) const {
+    return fmt::format("{}", fmt::join(choices_of(target, rule), ", "));
   }
-  std::string operator()(const StrategyKind*) const {
-    return (*this)(static_cast<const std::string*>(nullptr));
+  std::string operator()(const FormsTarget& target) const {
+    std::vector<std::string> forms;
+    for (const auto& form : target.forms)
+      forms.push_back(describe(form));
+    return fmt::format("{}", fmt::join(forms, ", "));
   }
   std::string operator()(const std::map<std::string, double>*) const {
     return "a mapping of names to numbers; each: " + (*this)(static_cast<const double*>(nullptr));
+  }
+  std::string operator()(const Augmentation*) const {
+    return (*this)(ChoiceTarget{nullptr, choice_words<Augmentation>});
+  }
+  std::string operator()(const std::array<double, 2>*) const {
+    return "a list of two; each item: " + (*this)(static_cast<const double*>(nullptr));
   }
   template <class T>
   std::string operator()(const std::optional<T>*) const {
@@ -80,7 +121,20 @@ struct Describe {
   }
   template <class T>
   std::string operator()(const std::vector<T>*) const {
-    return "a list; each item: " + (*this)(static_cast<const T*>(nullptr));
+    return fmt::format("a list{}; each item: {}", rule.not_empty ? " that is not empty" : "",
+                       (*this)(static_cast<const T*>(nullptr)));
+  }
+
+  /// "none", "{fit: bytes or a size}", "a number, at least 0".
+  static std::string describe(const ConfigForm& form) {
+    if (form.fields.empty())
+      return std::string{form.word};
+    if (!form.is_mapping())
+      return allowed_values(form.fields.front());
+    std::vector<std::string> names;
+    for (const auto& field : form.fields)
+      names.push_back(field.path + ": " + placeholder(field.target));
+    return fmt::format("{{{}}}", fmt::join(names, ", "));
   }
 };
 
@@ -90,10 +144,17 @@ bool is_folder_name(const std::string& text) {
          std::ranges::none_of(text, [](unsigned char c) { return c == '/' || c < 0x20; });
 }
 
+/// "std[1]: " for an item of a field; empty for a value that is not in a mapping.
+std::string prefix(const ConfigKey& field, int item) {
+  if (field.path.empty())
+    return {};
+  return item < 0 ? field.path + ": " : fmt::format("{}[{}]: ", field.path, item);
+}
+
 /// Collects the ways in which a value breaks its rule.
 struct Check {
   const ConfigRule& rule;
-  std::vector<RuleBreach>& breaches;
+  std::vector<ValueProblem>& breaches;
   int item = -1;
 
   void fails(std::string what, std::string suggestion = {}) const {
@@ -109,12 +170,27 @@ struct Check {
   void operator()(const bool*) const {}
   void operator()(const Interval*) const {}
   void operator()(const Length* v) const { range(v->count, format_length(*v)); }
-  void operator()(const RecomputeConfig* v) const { (*this)(&v->names); }
-  void operator()(const StrategyKind*) const {}
-  void operator()(const std::int64_t* v) const {
-    range(static_cast<double>(*v), std::to_string(*v));
+  void operator()(const ChoiceTarget& target) const {
+    const auto allowed = choices_of(target, rule);
+    const auto number = std::size_t{*target.number};
+    if (number >= target.words.size())
+      fails(fmt::format("{} is not a choice", number));
+    else if (std::ranges::count(allowed, target.words[number]) == 0)
+      fails(fmt::format("\"{}\" is not a choice", target.words[number]));
   }
-  void operator()(const std::uint64_t* v) const {
+  void operator()(const FormsTarget& target) const {
+    for (const auto& field : form_of(target).fields)
+      for (auto& breach : check_rule(field))
+        breaches.push_back(
+            {prefix(field, breach.item) + breach.what, std::move(breach.suggestion), breach.item});
+  }
+  void operator()(const Augmentation*) const {}
+  void operator()(const std::array<double, 2>* v) const {
+    for (const double value : *v)
+      (*this)(&value);
+  }
+  template <std::integral T>
+  void operator()(const T* v) const {
     range(static_cast<double>(*v), std::to_string(*v));
   }
   void operator()(const double* v) const { range(*v, fmt::format("{}", *v)); }
@@ -160,6 +236,8 @@ struct Check {
   }
   template <class T>
   void operator()(const std::vector<T>* v) const {
+    if (rule.not_empty && v->empty())
+      fails("the list is empty");
     Check each{rule, breaches};
     for (const auto& value : *v) {
       ++each.item;
@@ -170,13 +248,48 @@ struct Check {
 
 } // namespace
 
-std::string allowed_values(const ConfigKey& key) {
-  return std::visit([&](auto* target) { return Describe{key.rule}(target); }, key.target);
+std::vector<std::string> choices_of(const ChoiceTarget& target, const ConfigRule& rule) {
+  return rule.choices.empty() ? std::vector<std::string>{target.words.begin(), target.words.end()}
+                              : rule.choices;
 }
 
-std::vector<RuleBreach> check_rule(const ConfigKey& key) {
-  std::vector<RuleBreach> breaches;
-  std::visit([&](auto* target) { Check{key.rule, breaches}(target); }, key.target);
+const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path) {
+  const auto found = std::ranges::find(keys, path, &ConfigKey::path);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      target.forms, [&](const ConfigForm& form) { return find_key(form.fields, name); });
+  return found == target.forms.end() ? nullptr : &*found;
+}
+
+const ConfigForm& form_of(const FormsTarget& target) {
+  const auto found =
+      std::ranges::find_if(target.forms, [](const auto& form) { return form.fits(); });
+  return found == target.forms.end() ? target.forms.back() : *found;
+}
+
+std::vector<std::string> choices_of(const ConfigKey& key) {
+  if (const auto* choice = std::get_if<ChoiceTarget>(&key.target))
+    return choices_of(*choice, key.rule);
+  if (std::holds_alternative<std::vector<Augmentation>*>(key.target))
+    return choices_of({nullptr, choice_words<Augmentation>}, key.rule);
+  auto words = key.rule.choices;
+  if (const auto* forms = std::get_if<FormsTarget>(&key.target))
+    for (const auto& form : forms->forms)
+      if (!form.word.empty())
+        words.emplace_back(form.word);
+  return words;
+}
+
+std::string allowed_values(const ConfigKey& key) {
+  return std::visit([&](const auto& target) { return Describe{key.rule}(target); }, key.target);
+}
+
+std::vector<ValueProblem> check_rule(const ConfigKey& key) {
+  std::vector<ValueProblem> breaches;
+  std::visit([&](const auto& target) { Check{key.rule, breaches}(target); }, key.target);
   return breaches;
 }
 

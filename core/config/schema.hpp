@@ -5,10 +5,14 @@
 #include "core/config/config.hpp"
 #include "core/config/forward.hpp"
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,13 +20,38 @@
 
 namespace troupe {
 
+/// An enum member, as its number and the words of all values (choice.hpp).
+struct ChoiceTarget {
+  std::uint8_t* number;
+  std::span<const std::string_view> words;
+
+  bool operator==(const ChoiceTarget& other) const { return number == other.number; }
+};
+
+template <Choice E>
+ChoiceTarget choice(E& member) {
+  return {reinterpret_cast<std::uint8_t*>(&member), choice_words<E>};
+}
+
+struct ConfigForm;
+
+/// A member that is written in one of several forms.
+struct FormsTarget {
+  const void* member;
+  std::vector<ConfigForm> forms;
+
+  bool operator==(const FormsTarget& other) const { return member == other.member; }
+};
+
 /// The member of a Config that a key sets.
 using ConfigTarget =
     std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
                  std::chrono::milliseconds*, Interval*, Length*, std::optional<std::int64_t>*,
-                 std::optional<double>*, std::optional<std::string>*, std::vector<std::int64_t>*,
-                 std::vector<double>*, std::vector<std::string>*, std::vector<Length>*,
-                 std::map<std::string, double>*, RecomputeConfig*, StrategyKind*>;
+                 std::optional<double>*, std::optional<std::string>*,
+                 std::optional<std::chrono::milliseconds>*, std::array<double, 2>*,
+                 std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*,
+                 std::vector<Length>*, std::vector<Augmentation>*, std::map<std::string, double>*,
+                 ChoiceTarget, FormsTarget>;
 
 enum class ConfigFormat : std::uint8_t {
   plain,
@@ -41,9 +70,10 @@ inline constexpr std::size_t longest_config_list = 1024;
 
 /// Constraints on a value beyond its type. For a list or a mapping they apply to the items.
 struct ConfigRule {
-  std::vector<std::string> choices = {}; ///< text; empty: anything
+  std::vector<std::string> choices = {}; ///< words; empty: any text, or all values of an enum
   std::optional<double> min = {}, max = {};
   bool above_min = false, below_max = false; ///< min or max itself is not allowed
+  bool not_empty = false;                    ///< a list has at least one item
   ConfigFormat format = ConfigFormat::plain;
 };
 
@@ -52,13 +82,32 @@ struct ConfigKey {
   ConfigTarget target;
   ConfigRule rule;
   std::string help;
-  std::string_view deprecated = {}; ///< reason and replacement; empty: not deprecated
+  /// Read, and printed if it is set, but not described: for tests and comparisons.
+  bool hidden = false;
+
+  /// The part of the path before the last dot, and the part after it.
+  std::string_view section() const { return std::string_view{path}.substr(0, path.rfind('.')); }
+  std::string_view name() const { return std::string_view{path}.substr(path.rfind('.') + 1); }
 };
+
+/// One way to write a value that has several. The value is printed in the first form that fits.
+struct ConfigForm {
+  std::string_view word = {};         ///< "null" stands for no value; empty: the form has fields
+  std::vector<ConfigKey> fields = {}; ///< of a mapping; one without a path is the value itself
+  std::function<void()> choose = {};  ///< gives the member this form's value, with default fields
+  std::function<bool()> fits = {};    ///< whether the form can express the member's value
+
+  bool is_mapping() const { return !fields.empty() && !fields.front().path.empty(); }
+};
+
+/// Returns the key with a path; null if there is none.
+const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path);
+/// Returns the first form with this field; null if no form has it.
+const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name);
 
 struct ConfigSection {
   std::string_view path;
   std::string_view help;
-  std::string_view short_form = {}; ///< the key that a scalar in place of the mapping sets
 };
 
 /// Returns a config whose values are all the defaults.
@@ -71,13 +120,32 @@ const std::vector<ConfigSection>& config_sections();
 
 /// Describes the valid values of a key: "a whole number, at least 1".
 std::string allowed_values(const ConfigKey& key);
+/// Returns the words that a key's value or list items can be; empty: they are not words.
+std::vector<std::string> choices_of(const ConfigKey& key);
+/// Returns the words of a target that a rule allows.
+std::vector<std::string> choices_of(const ChoiceTarget& target, const ConfigRule& rule);
+/// Returns the first form that fits the member's value.
+const ConfigForm& form_of(const FormsTarget& target);
 
-/// The reason why a value breaks a rule (type aside).
-struct RuleBreach {
+/// The problem of a rejected value or list item.
+struct ValueProblem {
   std::string what;
   std::string suggestion = {};
   int item = -1; ///< index in a list
 };
-std::vector<RuleBreach> check_rule(const ConfigKey& key);
+/// Returns the ways in which the member's value breaks the key's rule.
+std::vector<ValueProblem> check_rule(const ConfigKey& key);
+
+/// Returns a key's value as it is written in a config file.
+std::string config_value_text(const ConfigKey& key);
+
+/// Returns a key's help, followed by that of the fields of its mappings.
+std::string full_help(const ConfigKey& key);
+
+/// Returns the JSON Schema (draft 2020-12) with which editors check and complete config files.
+std::string config_json_schema(const Catalogue& catalogue);
+
+/// Returns docs/config.md: a table of keys for every section.
+std::string config_markdown(const Catalogue& catalogue);
 
 } // namespace troupe

@@ -1,7 +1,5 @@
 #include "core/config/strategies.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 
 namespace {
@@ -16,29 +14,12 @@ static_assert(rows_stand_where_traits_of_looks());
 
 } // namespace
 
-std::optional<StrategyKind> strategy_named(std::string_view name) {
-  const auto* const found = std::ranges::find(strategies, name, &StrategyTraits::name);
-  return found == strategies.end() ? std::nullopt : std::optional{found->kind};
-}
-
-namespace {
-
-std::vector<std::string> names_of(Divided least, bool any_policy) {
+std::vector<std::string> strategy_names(Divided least, std::optional<StepPolicy> policy) {
   std::vector<std::string> names;
   for (const auto& traits : strategies)
-    if (traits.divides >= least && (any_policy || traits.policy == StepPolicy::every_step))
+    if (traits.divides >= least && traits.policy == policy.value_or(traits.policy))
       names.emplace_back(traits.name);
   return names;
-}
-
-} // namespace
-
-std::vector<std::string> strategy_names(Divided least) {
-  return names_of(least, true);
-}
-
-std::vector<std::string> synchronous_names(Divided least) {
-  return names_of(least, false);
 }
 
 } // namespace troupe

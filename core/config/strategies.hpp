@@ -3,6 +3,9 @@
 /// strategy's name. A new strategy is an enumerator and a row.
 #pragma once
 
+#include "core/choice.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +36,7 @@ enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
 /// The workers that together hold one copy of the divided state.
 enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.shard_group */ };
 
-/// When ranks synchronize (collectives/step_policy.hpp).
+/// When ranks synchronize (training/step_plan.hpp).
 enum class StepPolicy : std::uint8_t { every_step, local_sgd, diloco, async };
 
 struct StrategyTraits {
@@ -96,12 +99,13 @@ inline constexpr std::array strategies = {
     StrategyTraits{
         .kind = StrategyKind::local_sgd,
         .name = "local_sgd",
-        .help = "workers train independently, and their parameters are averaged every local_steps",
+        .help =
+            "workers train independently, and their parameters are averaged every local_sgd.steps",
         .policy = StepPolicy::local_sgd},
     StrategyTraits{.kind = StrategyKind::diloco,
                    .name = "diloco",
                    .help = "groups of workers train independently, and the change of each in "
-                           "local_steps is a pseudo-gradient for an outer optimizer",
+                           "diloco.steps is a pseudo-gradient for an outer optimizer",
                    .policy = StepPolicy::diloco},
     StrategyTraits{.kind = StrategyKind::async,
                    .name = "async",
@@ -115,17 +119,19 @@ constexpr const StrategyTraits& traits_of(StrategyKind kind) {
   return strategies[static_cast<std::size_t>(kind)];
 }
 
-constexpr std::string_view to_string(StrategyKind kind) {
-  return traits_of(kind).name;
-}
-std::optional<StrategyKind> strategy_named(std::string_view name);
+template <>
+inline constexpr auto choice_words<StrategyKind> = [] {
+  std::array<std::string_view, strategies.size()> names;
+  std::ranges::transform(strategies, names.begin(), &StrategyTraits::name);
+  return names;
+}();
 
 /// Suffix that `plan` and `compare` append to a strategy with parallel.offload.
 inline constexpr std::string_view offload_suffix = "_offload";
 
-/// Return the names of strategies that divide at least `least`; synchronous_names returns only
-/// those whose workers synchronize in every step.
-std::vector<std::string> strategy_names(Divided least = Divided::nothing);
-std::vector<std::string> synchronous_names(Divided least);
+/// Returns the names of the strategies that divide at least `least`; with a policy, only of those
+/// that have it.
+std::vector<std::string> strategy_names(Divided least = Divided::nothing,
+                                        std::optional<StepPolicy> policy = std::nullopt);
 
 } // namespace troupe

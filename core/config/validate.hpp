@@ -19,32 +19,23 @@ struct ConfigConflict {
 };
 using ConfigConflicts = std::vector<ConfigConflict>;
 
+/// Returns the conflict as a problem without a location.
+ConfigProblem to_problem(ConfigConflict conflict);
+
 /// Combines all conflicts into one Errc::invalid_input, one line each; success if there are none.
 Status to_status(ConfigConflicts conflicts);
 
-ConfigConflicts validate(const ModelConfig& model, const DataConfig& data);
-ConfigConflicts validate(const DataConfig& data);
-ConfigConflicts validate(const OptimizerConfig& optimizer);
-ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train);
-ConfigConflicts validate(const TrainConfig& train, const DataConfig& data);
-ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model);
-ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision);
-ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
-                         const Capabilities& capabilities);
-ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities);
-ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
-                         const Capabilities& capabilities);
-ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
-                         const Capabilities& capabilities);
-ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics);
-
-/// Runs all checks above and those of the models.
+/// Returns the conflicts of all sections, and those of the models.
 ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabilities,
                                const Catalogue& catalogue);
 
-/// Checks the rules of every key, then conflicts: for configs made in code. Empty: the config is
-/// valid.
-std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities,
-                                    const Catalogue& catalogue);
+/// Returns one line for each fact about a valid config that is not an error but that the user
+/// should know: old keys that are used, and keys without effect on the model.
+std::vector<std::string> config_notes(const Config& config, const Catalogue& catalogue);
+
+/// Returns a warning if devices.threads_per_worker asks for several threads and the workers
+/// together have more threads than the cores that this process may use. It states the cost. Empty
+/// otherwise.
+std::string thread_warning(const DevicesConfig& devices, std::int64_t cores);
 
 } // namespace troupe

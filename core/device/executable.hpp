@@ -1,6 +1,7 @@
 /// A graph lowered for one device, and its storage of parameters.
 #pragma once
 
+#include "core/config/devices.hpp"
 #include "core/device/batch.hpp"
 #include "core/device/blocked_layout.hpp"
 #include "core/device/device.hpp"
@@ -52,8 +53,6 @@ struct StorageLayout {
 };
 
 struct CompileOptions {
-  /// Selectable by name, so that tests can run everything on the reference, the interpreter.
-  enum class Engine : std::uint8_t { fastest, interpreter };
   Engine engine = Engine::fastest;
   bool deterministic = false;
   bool tf32 = false; ///< CUDA: products of f32 may round their operands to TF32
@@ -99,7 +98,7 @@ public:
   virtual void bind(UnitId unit, float* parameters, float* gradients) = 0;
   virtual void bind_statistics(float* statistics) = 0;
   /// Binds the factor of all gradients, a value in device memory that each pass reads. For graphs
-  /// with a loss_scale (nn/passes/scale_loss); others ignore it.
+  /// with a loss_scale (nn/passes/annotate); others ignore it.
   virtual void bind_loss_scale(const float* scale) = 0;
   /// For graphs with synchronized batch norms; others never call it.
   virtual void bind_sum_over_ranks(SumOverRanks sum) = 0;

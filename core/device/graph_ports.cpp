@@ -57,13 +57,6 @@ Status GraphPorts::bind(const BatchView& batch) {
   return {};
 }
 
-int batch_index(const Graph& graph, TensorId id) {
-  if (!is_of_batch(graph[id]))
-    return -1;
-  const auto before = graph.tensors.begin() + id;
-  return static_cast<int>(std::count_if(graph.tensors.begin(), before, is_of_batch));
-}
-
 Result<TensorId> readable_tensor(const Graph& graph, const MemoryPlan& plan, std::string_view name,
                                  std::size_t room) {
   const auto id = graph.find(name);

@@ -39,9 +39,6 @@ private:
   std::shared_ptr<const std::vector<std::string>> output_names_;
 };
 
-/// Returns the index of an input or target among the addresses; -1 if the tensor is neither.
-int batch_index(const Graph& graph, TensorId id);
-
 /// Returns the activation or output called `name`, of which `room` elements are to be read. Errors:
 /// invalid_input when the name is unknown, the number of elements differs, or the tensor's memory
 /// is reused before the end (MemoryPlan::kept).

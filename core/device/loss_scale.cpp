@@ -10,9 +10,8 @@
 namespace troupe {
 
 std::optional<LossScaleOptions> loss_scale_options(const PrecisionConfig& precision) {
-  const auto mode = precision_of(precision.mode);
   const auto& scaling = precision.loss_scale;
-  if (!mode || !scales_loss(*mode) || !scaling.enabled)
+  if (!scales_loss(precision.mode) || !scaling.enabled)
     return std::nullopt;
   return LossScaleOptions{.initial = static_cast<float>(scaling.initial),
                           .growth = scaling.growth_factor,

@@ -15,9 +15,9 @@ std::string_view settings_that_help(MemoryKind kind) {
   case MemoryKind::data:
     return "data.residency host, or a smaller data.batch_size";
   case MemoryKind::pinned:
-    return "a smaller parallel.offload.ratio";
+    return "a smaller share of the state in parallel.offload";
   case MemoryKind::communication:
-    return "a smaller parallel.bucket_size, parallel.prefetch or parallel.max_units_alive";
+    return "a smaller parallel.bucket_size or parallel.prefetch";
   }
   return "a smaller data.batch_size";
 }

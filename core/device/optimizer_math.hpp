@@ -3,6 +3,7 @@
 /// AdamW.
 #pragma once
 
+#include "core/config/optimizer_kind.hpp"
 #include "core/graph/tensor.hpp"
 #include "core/host_and_device.hpp"
 
@@ -10,8 +11,6 @@
 #include <cstdint>
 
 namespace troupe {
-
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
 
 /// Hyperparameters of one optimizer step, the same for every element.
 struct OptimizerArguments {

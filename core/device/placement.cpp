@@ -55,7 +55,8 @@ private:
 
   Result<Place> in_slot(Place::Kind kind, const Tensor& tensor) const {
     const auto found = slots_.find(tensor.name);
-    if (found == slots_.end() || found->second->shape != tensor.shape)
+    if (found == slots_.end() || found->second->shape != tensor.shape ||
+        found->second->unit != tensor.unit)
       return fail(Errc::internal, "{} has no place in the given storage", tensor.name);
     return Place{kind, found->second->offset * sizeof(float)};
   }

@@ -1,11 +1,10 @@
 /// The arithmetic of each precision.mode.
 #pragma once
 
+#include "core/choice.hpp"
 #include "core/graph/tensor.hpp"
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace troupe {
 
@@ -18,12 +17,9 @@ enum class Precision : std::uint8_t {
   amp_bf16, ///< autocast to bf16 with fp32 master parameters
 };
 
-/// Convert to and from the config's word.
-std::string_view to_string(Precision precision);
-std::optional<Precision> precision_of(std::string_view mode);
-
-/// The type that "fp32", "fp16" or "bf16" names; f32 for any other word.
-DType float_type_of(std::string_view name);
+template <>
+inline constexpr auto choice_words<Precision> = word_list("fp32", "tf32", "fp16", "bf16",
+                                                          "amp_fp16", "amp_bf16");
 
 /// The type of activations that convolutions and matmuls read.
 constexpr DType compute_type(Precision precision) {

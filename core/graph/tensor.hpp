@@ -1,6 +1,8 @@
 /// Element types and static shapes.
 #pragma once
 
+#include "core/choice.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -19,6 +21,10 @@ enum class DType : std::uint8_t {
   u8,
   f64, ///< sums that ranks exchange; no op computes in it
 };
+
+/// The config's words for the types that training uses; to_string returns the words of files.
+template <>
+inline constexpr auto choice_words<DType> = word_list("fp32", "bf16", "fp16");
 
 std::size_t size_of(DType dtype);
 std::string_view to_string(DType dtype);

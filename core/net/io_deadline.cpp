@@ -2,12 +2,10 @@
 
 #include "core/fail.hpp"
 #include "core/net/sigpipe.hpp"
+#include "core/net/wait.hpp"
 #include "core/units.hpp"
 
 #include <array>
-#include <cerrno>
-
-#include <poll.h>
 
 namespace troupe::net {
 
@@ -16,11 +14,10 @@ namespace {
 Status await(const Connection& connection, short events, const IoDeadline& io_deadline) {
   std::array<pollfd, 2> waiting = {
       {{connection.number(), events, 0}, {io_deadline.cancelled->number(), POLLIN, 0}}};
-  const int ready =
-      ::poll(waiting.data(), waiting.size(), static_cast<int>(io_deadline.timeout.count()));
+  const bool ready = wait_until(waiting, std::chrono::steady_clock::now() + io_deadline.timeout);
   if (waiting[1].revents != 0)
     return fail(Errc::network, "{}: cancelled", connection.name());
-  if (ready == 0)
+  if (!ready)
     return fail(Errc::network, "{}: no data for {}", connection.name(),
                 format_duration(io_deadline.timeout));
   return {};

@@ -1,8 +1,8 @@
 #include "core/net/socket.hpp"
 
 #include "core/fail.hpp"
+#include "core/net/wait.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -11,7 +11,6 @@
 
 #include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 namespace troupe::net {
@@ -72,16 +71,10 @@ int await_connection(int socket, std::chrono::milliseconds timeout, const Wakeup
   std::array<pollfd, 2> waiting = {{{socket, POLLOUT, 0}, {-1, POLLIN, 0}}};
   if (cancelled)
     waiting[1].fd = cancelled->number();
-  const auto end = std::chrono::steady_clock::now() + timeout;
-  int ready = 0;
-  do {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    ready = ::poll(waiting.data(), waiting.size(), std::max(0, static_cast<int>(left.count())));
-  } while (ready < 0 && errno == EINTR);
+  const bool ready = wait_until(waiting, std::chrono::steady_clock::now() + timeout);
   if (waiting[1].revents != 0)
     return ECANCELED;
-  if (ready <= 0)
+  if (!ready)
     return ETIMEDOUT;
   int error = 0;
   socklen_t size = sizeof error;
@@ -126,9 +119,7 @@ Attempt try_all(const Endpoint& endpoint, std::chrono::milliseconds timeout,
   Attempt last;
   last.problem = problem;
   for (const auto* address = addresses.get(); address; address = address->ai_next) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    if (auto socket = open_connection(*address, left / untried--, cancelled))
+    if (auto socket = open_connection(*address, time_until(end) / untried--, cancelled))
       return {.socket = std::move(socket), .number = 0, .problem = {}};
     last.number = errno;
     last.problem = errno == ETIMEDOUT ? "no answer" : std::strerror(errno);

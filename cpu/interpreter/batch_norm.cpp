@@ -1,4 +1,3 @@
-#include "cpu/interpreter/detail/max_pool_gradient.hpp"
 #include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>

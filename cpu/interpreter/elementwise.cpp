@@ -1,6 +1,8 @@
 #include "cpu/interpreter/ops.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 namespace troupe::cpu {
@@ -15,6 +17,24 @@ void for_each_sample(const Shape& x, const Shape& y, std::int64_t stride, Visit 
       for (std::int64_t w = 0; w < y[2]; ++w)
         visit(static_cast<std::size_t>(((n * x[1] + h * stride) * x[2] + w * stride) * x[3]),
               static_cast<std::size_t>(((n * y[1] + h) * y[2] + w) * y[3]));
+}
+
+/// Writes to output 0 the function of each element of input 0.
+template <class Function>
+Status write_each(const Operands& operands, Function function) {
+  auto y = operands.read(0);
+  std::ranges::transform(y, y.begin(), function);
+  operands.write(0, y);
+  return {};
+}
+
+/// Writes to output 0 the function of each element of input 0 and the same element of input 1.
+template <class Function>
+Status write_each_of_two(const Operands& operands, Function function) {
+  auto y = operands.read(0);
+  std::ranges::transform(y, operands.read(1), y.begin(), function);
+  operands.write(0, y);
+  return {};
 }
 
 /// Value and derivative at x of x * p(x).
@@ -47,46 +67,25 @@ double sigmoid(double x) {
 } // namespace
 
 Status relu(const Operands& operands) {
-  auto y = operands.read(0);
-  for (auto& value : y)
-    value = value < 0 ? 0 : value; // a NaN stays
-  operands.write(0, y);
-  return {};
+  return write_each(operands, [](double x) { return x < 0 ? 0 : x; }); // a NaN stays
 }
 
 Status relu_backward(const Operands& operands) {
-  auto dx = operands.read(0);
-  const auto y = operands.read(1);
-  for (std::size_t i = 0; i < dx.size(); ++i)
-    dx[i] = y[i] > 0 ? dx[i] : 0;
-  operands.write(0, dx);
-  return {};
+  return write_each_of_two(operands, [](double dy, double y) { return y > 0 ? dy : 0; });
 }
 
 Status gelu(const Operands& operands) {
-  auto y = operands.read(0);
-  for (auto& value : y)
-    value = gelu_of(operands, value).value;
-  operands.write(0, y);
-  return {};
+  return write_each(operands, [&](double x) { return gelu_of(operands, x).value; });
 }
 
 Status gelu_backward(const Operands& operands) {
-  auto dx = operands.read(0);
-  const auto x = operands.read(1);
-  for (std::size_t i = 0; i < dx.size(); ++i)
-    dx[i] *= gelu_of(operands, x[i]).slope;
-  operands.write(0, dx);
-  return {};
+  return write_each_of_two(operands,
+                           [&](double dy, double x) { return dy * gelu_of(operands, x).slope; });
 }
 
 Status swiglu(const Operands& operands) {
-  auto y = operands.read(0);
-  const auto up = operands.read(1);
-  for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] *= sigmoid(y[i]) * up[i];
-  operands.write(0, y);
-  return {};
+  return write_each_of_two(operands,
+                           [](double gate, double up) { return gate * (sigmoid(gate) * up); });
 }
 
 Status swiglu_backward(const Operands& operands) {
@@ -103,12 +102,7 @@ Status swiglu_backward(const Operands& operands) {
 }
 
 Status add(const Operands& operands) {
-  auto y = operands.read(0);
-  const auto b = operands.read(1);
-  for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] += b[i];
-  operands.write(0, y);
-  return {};
+  return write_each_of_two(operands, std::plus{});
 }
 
 // Writes the same elements in another type or shape.

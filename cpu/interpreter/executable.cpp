@@ -1,172 +1,187 @@
-#include "cpu/interpreter/executable.hpp"
-
+// Runs a graph node by node on the scalar ops: the reference for other engines.
+#include "core/device/executable.hpp"
+#include "core/device/graph_ports.hpp"
+#include "core/device/placement.hpp"
+#include "core/device/storage_layout.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
-#include "cpu/interpreter/detail/storage.hpp"
+#include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace troupe::cpu {
 
 namespace {
 
-std::size_t bytes_of(const Tensor& tensor) {
-  return std::max<std::size_t>(
-      static_cast<std::size_t>(tensor.shape.elements()) * size_of(tensor.dtype), 1);
+constexpr std::size_t activation_alignment = 64; ///< bytes
+
+/// Returns the slots of parameters with a codec, by the TensorIds of parameters and gradients.
+std::vector<const Slot*> find_encoded(const StorageLayout& layout, const Graph& graph) {
+  std::vector<const Slot*> encoded(graph.tensors.size());
+  for (const auto& slot : layout.parameters)
+    if (const auto id = slot.codec ? graph.find(slot.name) : std::nullopt)
+      encoded[static_cast<std::size_t>(*id)] = &slot;
+  for (const auto id : graph.with_role(Role::gradient))
+    encoded[static_cast<std::size_t>(id)] = encoded[static_cast<std::size_t>(graph[id].of)];
+  return encoded;
 }
+
+/// Returns sums by node, which only synchronized batch norms have.
+std::vector<std::optional<RankSums>> make_rank_sums(const Graph& graph) {
+  std::vector<std::optional<RankSums>> sums(graph.nodes.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (const auto& node = graph.nodes[i]; is_synchronized(node))
+      sums[i].emplace(static_cast<std::size_t>(graph[node.inputs[0]].shape.dims.back()));
+  return sums;
+}
+
+/// Without a memory plan, no two activations share memory. With one, activations lie where the plan
+/// puts them, which checks the plan. Takes any StorageLayout, codecs included.
+class InterpreterExecutable final : public Executable {
+public:
+  /// Precondition: the graph is valid.
+  InterpreterExecutable(const Graph& graph, const CompileOptions& options)
+      : graph_{graph}, plan_{options.memory}, layout_{options.layout ? *options.layout
+                                                                     : lay_out_storage(graph, 1)},
+        encoded_{find_encoded(layout_, graph_)},
+        units_(graph.units.size()), rank_sums_{make_rank_sums(graph)},
+        addresses_(graph.tensors.size()) {}
+
+  /// Errors: out_of_memory; a layout or plan of another graph.
+  Status allocate(HostDevice& device) {
+    TROUPE_TRY(ports_, GraphPorts::create(graph_));
+    TROUPE_TRY(auto placement, place_tensors(graph_, plan_, layout_, activation_alignment));
+    places_ = std::move(placement.places);
+    TROUPE_TRY(arena_, device.allocate(plan_.arena_bytes, MemoryKind::activations));
+    TROUPE_TRY(own_, device.allocate(placement.own_bytes, MemoryKind::activations));
+    memory_ = {.arena = arena_->data(), .own = own_->data()};
+    return {};
+  }
+
+  const StorageLayout& layout() const override { return layout_; }
+  void bind(UnitId unit, float* parameters, float* gradients) override {
+    units_[static_cast<std::size_t>(unit)] = {parameters, gradients};
+  }
+  void bind_statistics(float* statistics) override { statistics_ = statistics; }
+  void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
+  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
+  /// Nothing is derived from parameters: they are decoded on each read.
+  void refresh(Stream&, UnitId) override {}
+  const BatchView& batch() const override { return ports_.batch(); }
+  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
+  void forward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::forward); }
+  void backward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::backward); }
+
+  void read_outputs(Stream& stream, StepOutputs* host) override {
+    host->names = ports_.output_names();
+    host_stream(stream).enqueue([this, host]() -> Status {
+      for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
+        host->values[i] = static_cast<float>(values_of(ports_.outputs()[i])[0]);
+      return {};
+    });
+  }
+
+  Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
+    TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
+    host_stream(stream).enqueue([this, id, host]() -> Status {
+      std::ranges::transform(values_of(id), host.begin(),
+                             [](double v) { return static_cast<float>(v); });
+      return {};
+    });
+    return {};
+  }
+
+private:
+  struct UnitBuffers {
+    float* parameters = nullptr;
+    float* gradients = nullptr;
+  };
+
+  void enqueue(Stream& stream, UnitId unit, Phase phase) {
+    const auto& bound = units_[static_cast<std::size_t>(unit)];
+    const Binding binding{bound.parameters, bound.gradients, statistics_, loss_scale_,
+                          ports_.addresses()};
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto& node = graph_.nodes[i];
+      if (node.unit != unit || node.phase != phase)
+        continue;
+      const auto* const sums = enqueue_sums(stream, i, binding);
+      host_stream(stream).enqueue(
+          [this, &node, binding, sums] { return run_bound(node, binding, {.taken = sums}); });
+    }
+  }
+
+  /// Returns the node's sums over all ranks, valid once the enqueued work is done; null if the node
+  /// uses its own sums.
+  RankSums* enqueue_sums(Stream& stream, std::size_t node, const Binding& binding) {
+    auto& sums = rank_sums_[node];
+    if (!sums || !sum_over_ranks_)
+      return nullptr;
+    host_stream(stream).enqueue([this, &node = graph_.nodes[node], binding, &sums = *sums] {
+      return run_bound(node, binding, {.given = &sums});
+    });
+    sum_over_ranks_(stream, sums->values().data(), sums->values().size());
+    return &*sums;
+  }
+
+  /// Runs a node, with its parameters decoded.
+  Status run_bound(const Node& node, const Binding& binding, const RankSumsOfNode& sums) {
+    const Frame frame{places_, binding, memory_};
+    const auto stored = [&](TensorId id) {
+      return std::span{frame.data<float>(id), encoded_[static_cast<std::size_t>(id)]->elements};
+    };
+    std::vector<std::pair<TensorId, std::vector<float>>> decoded; // stays alive while the node runs
+    for (const auto* ids : {&node.inputs, &node.outputs})
+      for (const auto id : *ids) {
+        const auto i = static_cast<std::size_t>(id);
+        addresses_[i] = frame.data<std::byte>(id);
+        if (!encoded_[i])
+          continue;
+        std::vector<float> values(static_cast<std::size_t>(graph_[id].shape.elements()));
+        if (graph_[id].role == Role::parameter)
+          encoded_[i]->codec->decode(stored(id), values);
+        addresses_[i] = values.data();
+        decoded.emplace_back(id, std::move(values));
+      }
+    TROUPE_TRY(run_node(graph_, node, addresses_, sums));
+    for (const auto& [id, values] : decoded)
+      if (graph_[id].role == Role::gradient)
+        encoded_[static_cast<std::size_t>(id)]->codec->encode(values, stored(id));
+    return {};
+  }
+
+  /// Returns the values of an activation or output.
+  Values values_of(TensorId id) const {
+    const Binding unbound;
+    return load(graph_[id], Frame{places_, unbound, memory_}.data<std::byte>(id));
+  }
+
+  Graph graph_;
+  GraphPorts ports_;
+  MemoryPlan plan_;
+  StorageLayout layout_;
+  std::vector<Place> places_;
+  std::vector<const Slot*> encoded_; ///< by TensorId, for parameters with a codec, and gradients
+  std::vector<UnitBuffers> units_;
+  float* statistics_ = nullptr;
+  const float* loss_scale_ = nullptr;
+  SumOverRanks sum_over_ranks_;
+  std::vector<std::optional<RankSums>> rank_sums_; ///< by node, for synchronized batch norms
+  BufferPtr arena_, own_;
+  ExecutableMemory memory_;
+  std::vector<void*> addresses_; ///< by TensorId, of the running node's tensors
+};
 
 } // namespace
 
-InterpreterExecutable::InterpreterExecutable(const Graph& graph, const CompileOptions& options)
-    : graph_{graph}, plan_{options.memory}, layout_{options.layout ? *options.layout
-                                                                   : canonical_layout(graph)},
-      units_(graph.units.size()), memory_(graph.tensors.size()) {
-  rank_sums_.resize(graph_.nodes.size());
-  for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-    if (const auto& node = graph_.nodes[i]; is_synchronized(node))
-      rank_sums_[i].emplace(static_cast<std::size_t>(graph_[node.inputs[0]].shape.dims.back()));
-}
-
-Result<std::unique_ptr<InterpreterExecutable>>
-InterpreterExecutable::create(HostDevice& device, const Graph& graph,
-                              const CompileOptions& options) {
-  std::unique_ptr<InterpreterExecutable> made{new InterpreterExecutable{graph, options}};
-  TROUPE_TRY(made->ports_, GraphPorts::create(graph));
-  if (!made->plan_.offsets.empty() && made->plan_.offsets.size() != graph.tensors.size())
-    return fail(Errc::internal, "the memory plan belongs to another graph");
-  TROUPE_TRY(made->slots_, find_slots(made->layout_, made->graph_));
-  TROUPE_TRY(made->allocate(device));
-  return made;
-}
-
-Status InterpreterExecutable::allocate(HostDevice& device) {
-  if (plan_.arena_bytes > 0) {
-    TROUPE_TRY(arena_, device.allocate(plan_.arena_bytes, MemoryKind::activations));
-  }
-  for (std::size_t i = 0; i < graph_.tensors.size(); ++i)
-    TROUPE_TRY(allocate_tensor(device, i));
-  return {};
-}
-
-Status InterpreterExecutable::allocate_tensor(HostDevice& device, std::size_t id) {
-  const auto& tensor = graph_.tensors[id];
-  if (tensor.role != Role::activation && tensor.role != Role::output)
-    return {};
-  const auto offset = plan_.offsets.empty() ? MemoryPlan::not_in_arena : plan_.offsets[id];
-  if (offset != MemoryPlan::not_in_arena) {
-    memory_[id] = arena_->data() + offset;
-    return {};
-  }
-  TROUPE_TRY(auto buffer, device.allocate(bytes_of(tensor), MemoryKind::activations));
-  memory_[id] = buffer->data();
-  buffers_.push_back(std::move(buffer));
-  return {};
-}
-
-void InterpreterExecutable::bind(UnitId unit, float* parameters, float* gradients) {
-  units_[static_cast<std::size_t>(unit)] = {parameters, gradients};
-}
-
-void InterpreterExecutable::enqueue(Stream& stream, UnitId unit, Phase phase) {
-  const Bindings bindings{units_[static_cast<std::size_t>(unit)], statistics_, loss_scale_,
-                          ports_.addresses()};
-  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-    const auto& node = graph_.nodes[i];
-    if (node.unit != unit || node.phase != phase)
-      continue;
-    const auto* const sums = enqueue_sums(stream, i, bindings);
-    host_stream(stream).enqueue([this, &node, bindings, sums] {
-      return with_bound(node, bindings,
-                        [&] { return run_node(graph_, node, memory_, {.taken = sums}); });
-    });
-  }
-}
-
-RankSums* InterpreterExecutable::enqueue_sums(Stream& stream, std::size_t node,
-                                              const Bindings& bindings) {
-  auto& sums = rank_sums_[node];
-  if (!sums || !sum_over_ranks_)
-    return nullptr;
-  host_stream(stream).enqueue([this, &node = graph_.nodes[node], bindings, &sums = *sums] {
-    return with_bound(node, bindings,
-                      [&] { return run_node(graph_, node, memory_, {.given = &sums}); });
-  });
-  sum_over_ranks_(stream, sums->values().data(), sums->values().size());
-  return &*sums;
-}
-
-/// Returns the address of the stored form of a parameter, statistic or gradient.
-float* InterpreterExecutable::stored(std::size_t id, const Bindings& bindings) const {
-  const auto offset = slots_[id]->offset;
-  switch (graph_.tensors[id].role) {
-  case Role::parameter:
-    return bindings.unit.parameters + offset;
-  case Role::gradient:
-    return bindings.unit.gradients + offset;
-  default:
-    return bindings.statistics + offset;
-  }
-}
-
-template <class Run>
-Status InterpreterExecutable::with_bound(const Node& node, const Bindings& bindings, Run run) {
-  struct Decoded {
-    std::size_t id;
-    std::vector<float> values;
-  };
-  std::vector<Decoded> decoded; // stays alive while the node runs
-  for (const auto* ids : {&node.inputs, &node.outputs})
-    for (const auto id : *ids) {
-      const auto i = static_cast<std::size_t>(id);
-      const auto role = graph_[id].role;
-      if (const auto index = batch_index(graph_, id); index >= 0) // ops do not write their inputs
-        memory_[i] = const_cast<void*>(bindings.batch[static_cast<std::size_t>(index)]);
-      else if (role == Role::loss_scale)
-        memory_[i] = const_cast<float*>(bindings.loss_scale);
-      else if (slots_[i] && !slots_[i]->codec)
-        memory_[i] = stored(i, bindings);
-      else if (slots_[i]) {
-        std::vector<float> values(static_cast<std::size_t>(graph_[id].shape.elements()));
-        if (role != Role::gradient)
-          slots_[i]->codec->decode({stored(i, bindings), slots_[i]->elements}, values);
-        memory_[i] = values.data();
-        decoded.push_back({i, std::move(values)});
-      }
-    }
-  TROUPE_TRY(run());
-  for (const auto& [i, values] : decoded)
-    if (graph_.tensors[i].role != Role::parameter)
-      slots_[i]->codec->encode(values, {stored(i, bindings), slots_[i]->elements});
-  return {};
-}
-
-void InterpreterExecutable::read_outputs(Stream& stream, StepOutputs* host) {
-  host->names = ports_.output_names();
-  host_stream(stream).enqueue([this, host]() -> Status {
-    for (std::size_t i = 0; i < ports_.outputs().size(); ++i) {
-      const auto id = ports_.outputs()[i];
-      host->values[i] =
-          static_cast<float>(load(graph_[id], memory_[static_cast<std::size_t>(id)])[0]);
-    }
-    return {};
-  });
-}
-
-Status InterpreterExecutable::read_tensor(Stream& stream, std::string_view name,
-                                          std::span<float> host) {
-  TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
-  host_stream(stream).enqueue([this, i = static_cast<std::size_t>(id), host]() -> Status {
-    const auto values = load(graph_.tensors[i], memory_[i]);
-    std::ranges::transform(values, host.begin(), [](double v) { return static_cast<float>(v); });
-    return {};
-  });
-  return {};
-}
-
 Result<std::unique_ptr<Executable>> compile_interpreter(HostDevice& device, const Graph& graph,
                                                         const CompileOptions& options) {
-  return InterpreterExecutable::create(device, graph, options);
+  auto made = std::make_unique<InterpreterExecutable>(graph, options);
+  TROUPE_TRY(made->allocate(device));
+  return made;
 }
 
 } // namespace troupe::cpu

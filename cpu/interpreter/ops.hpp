@@ -19,4 +19,9 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
 /// Writes dx and reductions of conv2d_backward_data with batch_norm_relu (fused_batch_norm.cpp).
 void write_masked_and_reduced(const Operands& operands, Values dx);
 
+/// Returns the gradient of x of a max_pool, from the gradient of y and the saved positions in y's
+/// windows (pooling.cpp).
+Values max_pool_gradient(const Tensor& x, const Tensor& y, const PoolAttributes& attributes,
+                         const Values& dy, const Values& position);
+
 } // namespace troupe::cpu

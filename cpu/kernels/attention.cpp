@@ -201,23 +201,18 @@ void attention_row(const AttentionRow<T>& a, float* scratch) {
   }
 }
 
-template <class T>
-void set(TypedKernels<T>& kernels) {
-  kernels.attention_scratch = attention_scratch;
-  kernels.attention = attention<T, T>;
-  kernels.attention_backward = attention_backward<T>;
-  kernels.cached_attention = attention<T, float>;
-  kernels.attention_row = attention_row<T>;
-}
-
 } // namespace
 
 void set_attention(Kernels& kernels) {
   kernels.cached_attention_scratch = attention_scratch;
   kernels.attention_row_scratch = attention_row_scratch;
-  set(kernels.f32);
-  set(kernels.bf16);
-  set(kernels.f16);
+  kernels.for_types([]<class T>(TypedKernels<T>& typed) {
+    typed.attention_scratch = attention_scratch;
+    typed.attention = attention<T, T>;
+    typed.attention_backward = attention_backward<T>;
+    typed.cached_attention = attention<T, float>;
+    typed.attention_row = attention_row<T>;
+  });
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

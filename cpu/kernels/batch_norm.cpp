@@ -162,20 +162,15 @@ void backward_input(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Row
     backward_input_of<T, Mask::none>(dy, x, mask, dx, rows, dy_factor, x_factor, offset);
 }
 
-template <class T>
-void set(TypedKernels<T>& kernels) {
-  kernels.statistics = statistics<T>;
-  kernels.normalize = normalize<T>;
-  kernels.backward_sums = backward_sums<T>;
-  kernels.backward_input = backward_input<T>;
-}
-
 } // namespace
 
 void set_batch_norm(Kernels& kernels) {
-  set(kernels.f32);
-  set(kernels.bf16);
-  set(kernels.f16);
+  kernels.for_types([]<class T>(TypedKernels<T>& typed) {
+    typed.statistics = statistics<T>;
+    typed.normalize = normalize<T>;
+    typed.backward_sums = backward_sums<T>;
+    typed.backward_input = backward_input<T>;
+  });
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

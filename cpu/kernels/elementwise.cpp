@@ -152,27 +152,22 @@ void add_rows(const T* __restrict x, Rows rows, float* __restrict sums) {
       sums[c] += load(x, c);
 }
 
-template <class T>
-void set(TypedKernels<T>& kernels) {
-  kernels.widen = widen<T>;
-  kernels.narrow = narrow<T>;
-  kernels.round = round<T>;
-  kernels.relu = relu<T>;
-  kernels.relu_backward = relu_backward<T>;
-  kernels.gelu = gelu<T>;
-  kernels.gelu_backward = gelu_backward<T>;
-  kernels.swiglu = swiglu<T>;
-  kernels.swiglu_backward = swiglu_backward<T>;
-  kernels.add = add_elements<T>;
-  kernels.add_rows = add_rows<T>;
-}
-
 } // namespace
 
 void set_elementwise(Kernels& kernels) {
-  set(kernels.f32);
-  set(kernels.bf16);
-  set(kernels.f16);
+  kernels.for_types([]<class T>(TypedKernels<T>& typed) {
+    typed.widen = widen<T>;
+    typed.narrow = narrow<T>;
+    typed.round = round<T>;
+    typed.relu = relu<T>;
+    typed.relu_backward = relu_backward<T>;
+    typed.gelu = gelu<T>;
+    typed.gelu_backward = gelu_backward<T>;
+    typed.swiglu = swiglu<T>;
+    typed.swiglu_backward = swiglu_backward<T>;
+    typed.add = add_elements<T>;
+    typed.add_rows = add_rows<T>;
+  });
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

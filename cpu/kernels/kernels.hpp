@@ -245,6 +245,13 @@ struct Kernels {
     else
       return f16;
   }
+  /// Calls set(typed kernels) for each type.
+  template <class Set>
+  void for_types(Set set) {
+    set(f32);
+    set(bf16);
+    set(f16);
+  }
 };
 
 /// Calls fn(T{}) with the element type of a floating-point dtype.

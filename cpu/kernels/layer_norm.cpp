@@ -160,20 +160,15 @@ void rms_norm_backward(const RmsNormBackwardRows<T>& rows) {
   }
 }
 
-template <class T>
-void set(TypedKernels<T>& kernels) {
-  kernels.layer_norm = layer_norm<T>;
-  kernels.layer_norm_backward = layer_norm_backward<T>;
-  kernels.rms_norm = rms_norm<T>;
-  kernels.rms_norm_backward = rms_norm_backward<T>;
-}
-
 } // namespace
 
 void set_layer_norm(Kernels& kernels) {
-  set(kernels.f32);
-  set(kernels.bf16);
-  set(kernels.f16);
+  kernels.for_types([]<class T>(TypedKernels<T>& typed) {
+    typed.layer_norm = layer_norm<T>;
+    typed.layer_norm_backward = layer_norm_backward<T>;
+    typed.rms_norm = rms_norm<T>;
+    typed.rms_norm_backward = rms_norm_backward<T>;
+  });
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

@@ -160,20 +160,15 @@ void avg_pool_backward(const PoolShape& s, const T* dy, T* dx, std::size_t begin
   }
 }
 
-template <class T>
-void set(TypedKernels<T>& kernels) {
-  kernels.max_pool = max_pool<T>;
-  kernels.max_pool_backward = max_pool_backward<T>;
-  kernels.avg_pool = avg_pool<T>;
-  kernels.avg_pool_backward = avg_pool_backward<T>;
-}
-
 } // namespace
 
 void set_pooling(Kernels& kernels) {
-  set(kernels.f32);
-  set(kernels.bf16);
-  set(kernels.f16);
+  kernels.for_types([]<class T>(TypedKernels<T>& typed) {
+    typed.max_pool = max_pool<T>;
+    typed.max_pool_backward = max_pool_backward<T>;
+    typed.avg_pool = avg_pool<T>;
+    typed.avg_pool_backward = avg_pool_backward<T>;
+  });
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

@@ -1,8 +1,11 @@
-#include "cpu/onednn/executable.hpp"
-
+// A graph lowered to oneDNN's primitives and our kernels.
+#include "core/device/graph_ports.hpp"
 #include "core/fail.hpp"
+#include "cpu/engines.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/lowering.hpp"
+#include "cpu/onednn/profile.hpp"
 #include "cpu/parallel.hpp"
 
 #include <algorithm>
@@ -34,189 +37,228 @@ Status check_supported(const Graph& graph) {
   return {};
 }
 
-} // namespace
+class OnednnExecutable final : public Executable, public Profiled {
+public:
+  explicit OnednnExecutable(const Graph& graph) : graph_{graph}, units_(graph.units.size()) {}
 
-Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& device,
-                                                                   const Graph& graph,
-                                                                   const CompileOptions& options,
-                                                                   Bf16Mode bf16) {
-  TROUPE_TRY(check_supported(graph));
-  TROUPE_TRY(auto ports, GraphPorts::create(graph));
-  const ThreadScope scope{options.threads};
-  TROUPE_TRY(auto lowering, Lowering::make(device, graph, options, bf16));
-  std::unique_ptr<OnednnExecutable> made{new OnednnExecutable{graph}};
-  made->ports_ = std::move(ports);
-  made->plan_ = options.memory;
-  TROUPE_TRY(made->lower_nodes(*lowering));
-  TROUPE_TRY(made->allocate(device, *lowering));
-  made->layout_ = std::move(lowering->layout);
-  made->places_ = std::move(lowering->places);
-  made->copies_ = std::move(lowering->copies);
-  return made;
-}
-
-Status OnednnExecutable::lower_nodes(Lowering& lowering) {
-  std::vector<Step*> steps;
-  for (const auto& node : graph_.nodes) {
-    TROUPE_TRY(auto step, lower(lowering, node));
-    step->detail =
-        graph_[node.inputs[0]].shape.to_string() + " " + graph_[node.outputs[0]].shape.to_string();
-    steps.push_back(step.get());
-    auto& unit = units_[static_cast<std::size_t>(node.unit)];
-    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
-  }
-  fuse_slices(graph_, lowering.places, steps);
-  for (const auto& copy : lowering.copies)
-    units_[static_cast<std::size_t>(graph_[copy->parameter()].unit)].copies.push_back(copy.get());
-  return {};
-}
-
-Status OnednnExecutable::allocate(HostDevice& device, const Lowering& lowering) {
-  std::size_t scratch = 0;
-  for (const auto& unit : units_)
-    for (const auto* steps : {&unit.forward, &unit.backward})
-      for (const auto& step : *steps)
-        scratch = std::max(scratch, step->scratch_bytes());
-  const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
-                        std::byte*& address) -> Status {
-    TROUPE_TRY(buffer, device.allocate(bytes, kind));
-    address = buffer->data();
+  Status compile(HostDevice& device, const CompileOptions& options, Bf16Mode bf16) {
+    TROUPE_TRY(check_supported(graph_));
+    TROUPE_TRY(ports_, GraphPorts::create(graph_));
+    const ThreadScope scope{options.threads};
+    TROUPE_TRY(auto lowering, Lowering::make(device, graph_, options, bf16));
+    plan_ = options.memory;
+    TROUPE_TRY(lower_nodes(*lowering));
+    TROUPE_TRY(allocate(device, *lowering));
+    layout_ = std::move(lowering->layout);
+    places_ = std::move(lowering->places);
+    copies_ = std::move(lowering->copies);
     return {};
-  };
-  TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
-  TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
-  return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
-}
-
-void OnednnExecutable::bind(UnitId unit, float* parameters, float* gradients) {
-  auto& bound = units_[static_cast<std::size_t>(unit)];
-  bound.parameters = parameters;
-  bound.gradients = gradients;
-}
-
-Binding OnednnExecutable::binding(UnitId unit) const {
-  const auto& bound = units_[static_cast<std::size_t>(unit)];
-  return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
-}
-
-void OnednnExecutable::refresh(Stream& stream, UnitId unit) {
-  const auto& copies = units_[static_cast<std::size_t>(unit)].copies;
-  if (copies.empty())
-    return;
-  host_stream(stream).enqueue_for_library([this, &copies, bound = binding(unit)]() -> Status {
-    const Frame frame{places_, bound, memory_};
-    for (const auto* copy : copies)
-      copy->refresh(frame);
-    return {};
-  });
-}
-
-void OnednnExecutable::forward(Stream& stream, UnitId unit) {
-  enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].forward);
-}
-
-void OnednnExecutable::backward(Stream& stream, UnitId unit) {
-  enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].backward);
-}
-
-void OnednnExecutable::enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; sum_over_ranks_ && i < steps.size(); ++i)
-    if (const auto sums = steps[i]->rank_sums(); !sums.empty()) {
-      enqueue_alone(stream, unit, steps.subspan(begin, i - begin), steps[i].get());
-      sum_over_ranks_(stream, sums.data(), sums.size());
-      begin = i;
-    }
-  enqueue_alone(stream, unit, steps.subspan(begin), nullptr);
-}
-
-void OnednnExecutable::enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps,
-                                     Step* reduced) {
-  for (auto rest = steps; !rest.empty();) {
-    const bool by_library = rest.front()->by_library_threads();
-    const auto end = std::ranges::find_if(
-        rest, [&](const StepPtr& step) { return step->by_library_threads() != by_library; });
-    const auto run = rest.first(static_cast<std::size_t>(end - rest.begin()));
-    rest = rest.subspan(run.size());
-    enqueue_run(stream, unit, run, by_library);
   }
-  if (reduced)
-    host_stream(stream).enqueue([this, reduced, bound = binding(unit)]() -> Status {
-      reduced->reduce({places_, bound, memory_});
+
+  const StorageLayout& layout() const override { return layout_; }
+  void bind(UnitId unit, float* parameters, float* gradients) override {
+    auto& bound = units_[static_cast<std::size_t>(unit)];
+    bound.parameters = parameters;
+    bound.gradients = gradients;
+  }
+  void bind_statistics(float* statistics) override { statistics_ = statistics; }
+  void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
+  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
+  const BatchView& batch() const override { return ports_.batch(); }
+  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
+
+  void refresh(Stream& stream, UnitId unit) override {
+    const auto& copies = units_[static_cast<std::size_t>(unit)].copies;
+    if (copies.empty())
+      return;
+    host_stream(stream).enqueue_for_library([this, &copies, bound = binding(unit)]() -> Status {
+      const Frame frame{places_, bound, memory_};
+      for (const auto* copy : copies)
+        copy->refresh(frame);
       return {};
     });
-}
-
-void OnednnExecutable::enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps,
-                                   bool by_library) {
-  auto task = [this, steps, bound = binding(unit)]() -> Status {
-    const Frame frame{places_, bound, memory_};
-    for (const auto& step : steps)
-      TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
-    return {};
-  };
-  if (by_library)
-    host_stream(stream).enqueue_for_library(std::move(task));
-  else
-    host_stream(stream).enqueue(std::move(task));
-}
-
-Status OnednnExecutable::run_timed(Step& step, const Frame& frame) {
-  const double start = thread_seconds();
-  auto status = step.run(frame);
-  auto& timing = timings_[&step];
-  timing.seconds += thread_seconds() - start;
-  ++timing.runs;
-  return status;
-}
-
-std::vector<ProfileLine> OnednnExecutable::profile(bool in_detail) const {
-  std::map<std::string, ProfileLine> lines;
-  for (const auto& [step, timing] : timings_) {
-    const auto label = in_detail ? step->name + " " + step->detail : step->name;
-    auto& line = lines[label];
-    line.label = label;
-    line.runs += timing.runs;
-    line.seconds += timing.seconds;
-    line.operations += step->operations * static_cast<double>(timing.runs);
-    line.bytes += step->bytes * static_cast<double>(timing.runs);
   }
-  std::vector<ProfileLine> sorted;
-  sorted.reserve(lines.size());
-  for (auto& [label, line] : lines)
-    sorted.push_back(std::move(line));
-  std::ranges::sort(sorted, std::greater{}, &ProfileLine::seconds);
-  return sorted;
-}
 
-void OnednnExecutable::read_outputs(Stream& stream, StepOutputs* host) {
-  host->names = ports_.output_names();
-  host_stream(stream).enqueue([this, host]() -> Status {
-    const Frame frame{places_, {}, memory_};
-    for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
-      host->values[i] = *frame.data<float>(ports_.outputs()[i]);
+  void forward(Stream& stream, UnitId unit) override {
+    enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].forward);
+  }
+
+  void backward(Stream& stream, UnitId unit) override {
+    enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].backward);
+  }
+
+  void read_outputs(Stream& stream, StepOutputs* host) override {
+    host->names = ports_.output_names();
+    host_stream(stream).enqueue([this, host]() -> Status {
+      const Frame frame{places_, {}, memory_};
+      for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
+        host->values[i] = *frame.data<float>(ports_.outputs()[i]);
+      return {};
+    });
+  }
+
+  Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
+    const auto id = readable_tensor(graph_, plan_, name, host.size());
+    if (!id)
+      return failure(id.error());
+    host_stream(stream).enqueue([this, id = *id, host]() -> Status {
+      const Frame frame{places_, {}, memory_};
+      if (graph_[id].dtype == DType::i32)
+        std::copy_n(frame.data<std::int32_t>(id), host.size(), host.data());
+      else
+        widen(graph_[id].dtype, frame.data<std::byte>(id), host.data(), host.size());
+      return {};
+    });
     return {};
-  });
-}
+  }
 
-Status OnednnExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
-  const auto id = readable_tensor(graph_, plan_, name, host.size());
-  if (!id)
-    return failure(id.error());
-  host_stream(stream).enqueue([this, id = *id, host]() -> Status {
-    const Frame frame{places_, {}, memory_};
-    if (graph_[id].dtype == DType::i32)
-      std::copy_n(frame.data<std::int32_t>(id), host.size(), host.data());
+  void start_profile() override { profiling_ = true; }
+
+  std::vector<ProfileLine> profile(bool in_detail) const override {
+    std::map<std::string, ProfileLine> lines;
+    for (const auto& [step, timing] : timings_) {
+      const auto label = in_detail ? step->name + " " + step->detail : step->name;
+      auto& line = lines[label];
+      line.label = label;
+      line.runs += timing.runs;
+      line.seconds += timing.seconds;
+      line.operations += step->operations * static_cast<double>(timing.runs);
+      line.bytes += step->bytes * static_cast<double>(timing.runs);
+    }
+    std::vector<ProfileLine> sorted;
+    sorted.reserve(lines.size());
+    for (auto& [label, line] : lines)
+      sorted.push_back(std::move(line));
+    std::ranges::sort(sorted, std::greater{}, &ProfileLine::seconds);
+    return sorted;
+  }
+
+private:
+  /// Steps, copies and buffers of one unit.
+  struct Unit {
+    std::vector<StepPtr> forward, backward;
+    std::vector<const ParameterCopy*> copies;
+    float* parameters = nullptr;
+    float* gradients = nullptr;
+  };
+  /// Profile of one step.
+  struct Timing {
+    double seconds = 0;
+    std::size_t runs = 0;
+  };
+
+  Status lower_nodes(Lowering& lowering) {
+    std::vector<Step*> steps;
+    for (const auto& node : graph_.nodes) {
+      TROUPE_TRY(auto step, lower(lowering, node));
+      step->detail = graph_[node.inputs[0]].shape.to_string() + " " +
+                     graph_[node.outputs[0]].shape.to_string();
+      steps.push_back(step.get());
+      auto& unit = units_[static_cast<std::size_t>(node.unit)];
+      (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
+    }
+    fuse_slices(graph_, lowering.places, steps);
+    for (const auto& copy : lowering.copies)
+      units_[static_cast<std::size_t>(graph_[copy->parameter()].unit)].copies.push_back(copy.get());
+    return {};
+  }
+
+  Status allocate(HostDevice& device, const Lowering& lowering) {
+    std::size_t scratch = 0;
+    for (const auto& unit : units_)
+      for (const auto* steps : {&unit.forward, &unit.backward})
+        for (const auto& step : *steps)
+          scratch = std::max(scratch, step->scratch_bytes());
+    const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
+                          std::byte*& address) -> Status {
+      TROUPE_TRY(buffer, device.allocate(bytes, kind));
+      address = buffer->data();
+      return {};
+    };
+    TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
+    TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
+    return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
+  }
+
+  Binding binding(UnitId unit) const {
+    const auto& bound = units_[static_cast<std::size_t>(unit)];
+    return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
+  }
+
+  void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; sum_over_ranks_ && i < steps.size(); ++i)
+      if (const auto sums = steps[i]->rank_sums(); !sums.empty()) {
+        enqueue_alone(stream, unit, steps.subspan(begin, i - begin), steps[i].get());
+        sum_over_ranks_(stream, sums.data(), sums.size());
+        begin = i;
+      }
+    enqueue_alone(stream, unit, steps.subspan(begin), nullptr);
+  }
+
+  /// Enqueues steps without other ranks, then the reduction of `reduced` if it is not null.
+  void enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps, Step* reduced) {
+    for (auto rest = steps; !rest.empty();) {
+      const bool by_library = rest.front()->by_library_threads();
+      const auto end = std::ranges::find_if(
+          rest, [&](const StepPtr& step) { return step->by_library_threads() != by_library; });
+      const auto run = rest.first(static_cast<std::size_t>(end - rest.begin()));
+      rest = rest.subspan(run.size());
+      enqueue_run(stream, unit, run, by_library);
+    }
+    if (reduced)
+      host_stream(stream).enqueue([this, reduced, bound = binding(unit)]() -> Status {
+        reduced->reduce({places_, bound, memory_});
+        return {};
+      });
+  }
+
+  /// Enqueues steps that either all run on the library's threads or all do not.
+  void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library) {
+    auto task = [this, steps, bound = binding(unit)]() -> Status {
+      const Frame frame{places_, bound, memory_};
+      for (const auto& step : steps)
+        TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
+      return {};
+    };
+    if (by_library)
+      host_stream(stream).enqueue_for_library(std::move(task));
     else
-      widen(graph_[id].dtype, frame.data<std::byte>(id), host.data(), host.size());
-    return {};
-  });
-  return {};
-}
+      host_stream(stream).enqueue(std::move(task));
+  }
+
+  Status run_timed(Step& step, const Frame& frame) {
+    const double start = thread_seconds();
+    auto status = step.run(frame);
+    auto& timing = timings_[&step];
+    timing.seconds += thread_seconds() - start;
+    ++timing.runs;
+    return status;
+  }
+
+  Graph graph_;
+  GraphPorts ports_;
+  MemoryPlan plan_;
+  StorageLayout layout_;
+  std::vector<Place> places_;
+  std::vector<Unit> units_;
+  std::vector<std::unique_ptr<ParameterCopy>> copies_;
+  BufferPtr arena_, own_, scratch_;
+  ExecutableMemory memory_;
+  float* statistics_ = nullptr;
+  const float* loss_scale_ = nullptr;
+  SumOverRanks sum_over_ranks_;
+  bool profiling_ = false;
+  std::map<const Step*, Timing> timings_;
+};
+
+} // namespace
 
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,
                                                    const CompileOptions& options, Bf16Mode bf16) {
-  return OnednnExecutable::create(device, graph, options, bf16);
+  auto made = std::make_unique<OnednnExecutable>(graph);
+  TROUPE_TRY(made->compile(device, options, bf16));
+  return made;
 }
 
 } // namespace troupe::cpu

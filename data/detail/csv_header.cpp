@@ -1,6 +1,6 @@
 #include "data/detail/csv_header.hpp"
 
-#include "core/config/delimiters.hpp"
+#include "core/config/data.hpp"
 #include "core/suggestion.hpp"
 #include "data/detail/csv_number.hpp"
 #include "data/detail/name_list.hpp"
@@ -60,11 +60,12 @@ Status CsvHeader::missing(const std::string& column) const {
 }
 
 std::string CsvHeader::advice(const std::string& column) const {
-  for (const auto& [name, character] : delimiters) {
+  for (const auto delimiter : choice_words<Delimiter>) {
+    const auto character = character_of(*choice_named<Delimiter>(delimiter));
     const auto names = character == delimiter_ ? Names{} : names_with(text_, character);
     const bool has_column = std::ranges::find(names, column) != names.end();
     if (has_column || (names_.size() == 1 && names.size() > 1 && character != ' '))
-      return fmt::format("; the delimiter seems to be a {0}: set data.delimiter: {0}", name);
+      return fmt::format("; the delimiter seems to be a {0}: set data.delimiter: {0}", delimiter);
   }
   if (const auto near = suggest(column, names_); !near.empty())
     return fmt::format("; did you mean \"{}\"?", echoed(near));

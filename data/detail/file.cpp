@@ -139,11 +139,9 @@ Result<std::size_t> InputFile::read(std::span<std::uint8_t> into) {
 }
 
 Result<Bytes> read_file(const fs::path& path) {
-  auto file = InputFile::open(path);
-  if (!file)
-    return failure(file.error());
-  Bytes bytes(file->bytes());
-  TROUPE_TRY(const auto count, file->read(bytes));
+  TROUPE_TRY(auto file, InputFile::open(path));
+  Bytes bytes(file.bytes());
+  TROUPE_TRY(const auto count, file.read(bytes));
   if (count != bytes.size())
     return fail(Errc::io, "{}: the file became shorter while it was read, after {} of {} bytes",
                 path.string(), count, bytes.size());
@@ -153,18 +151,14 @@ Result<Bytes> read_file(const fs::path& path) {
 Result<Bytes> read_maybe_gzip(const fs::path& path, std::uint64_t most) {
   TROUPE_TRY(auto file, InputFile::open(path));
   Bytes begin(2);
-  auto count = file.read(begin);
-  if (!count)
-    return failure(count.error());
+  TROUPE_TRY(const auto first, file.read(begin));
   if (begin == Bytes{0x1f, 0x8b})
     return read_packed(path, file, std::move(begin), most);
   Bytes bytes(std::min(file.bytes(), most));
-  const auto have = std::min<std::uint64_t>(*count, bytes.size());
+  const auto have = std::min<std::uint64_t>(first, bytes.size());
   std::copy_n(begin.begin(), have, bytes.begin());
-  count = file.read(std::span{bytes}.subspan(have));
-  if (!count)
-    return failure(count.error());
-  bytes.resize(have + *count);
+  TROUPE_TRY(const auto more, file.read(std::span{bytes}.subspan(have)));
+  bytes.resize(have + more);
   return bytes;
 }
 

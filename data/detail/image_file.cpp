@@ -30,10 +30,8 @@ bool is_image_file(const fs::path& path) {
 }
 
 Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pixels) {
-  const auto file = read_file(path);
-  if (!file)
-    return failure(file.error());
-  auto image = decode_image(*file, path.string(), pixels);
+  TROUPE_TRY(const auto file, read_file(path));
+  auto image = decode_image(file, path.string(), pixels);
   if (image && !image->damage.empty())
     image->damage = fmt::format("{}: {}", path.string(), image->damage);
   return image;

@@ -1,7 +1,6 @@
-#include "data/detail/mend_png.hpp"
+#include "data/detail/png_file.hpp"
 
 #include "core/fail.hpp"
-#include "data/detail/png_rows.hpp"
 
 #include <algorithm>
 #include <string_view>

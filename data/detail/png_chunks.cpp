@@ -1,4 +1,4 @@
-#include "data/detail/png_chunks.hpp"
+#include "data/detail/png_file.hpp"
 
 #include "core/fail.hpp"
 

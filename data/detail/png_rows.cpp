@@ -1,4 +1,4 @@
-#include "data/detail/png_rows.hpp"
+#include "data/detail/png_file.hpp"
 
 #include "core/fail.hpp"
 #include "data/detail/image_file.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
@@ -50,6 +51,13 @@ Character character_before(std::string_view text, std::size_t at) {
     --begin;
   const auto character = character_at(text, begin);
   return begin + character.bytes == at ? character : Character{};
+}
+
+std::size_t whole_characters(std::string_view bytes) {
+  const auto* const begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  auto length = std::ssize(bytes);
+  U8_TRUNCATE_IF_INCOMPLETE(begin, 0, length);
+  return static_cast<std::size_t>(length);
 }
 
 } // namespace troupe::data

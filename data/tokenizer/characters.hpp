@@ -24,4 +24,12 @@ Character character_at(std::string_view text, std::size_t at);
 /// UTF-8.
 Character character_before(std::string_view text, std::size_t at);
 
+inline bool is_line_end(char letter) {
+  return letter == '\r' || letter == '\n';
+}
+
+/// Returns how many of the first bytes of a stream can be shown before more arrive: all except an
+/// incomplete UTF-8 character at the end. Bytes that cannot become a character count as whole.
+std::size_t whole_characters(std::string_view bytes);
+
 } // namespace troupe::data

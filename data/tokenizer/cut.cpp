@@ -12,10 +12,6 @@ using Kind = CharacterClass;
 
 constexpr std::size_t longest_character = 4;
 
-bool ends_line(char letter) {
-  return letter == '\r' || letter == '\n';
-}
-
 /// Returns where the white space before `at` begins, searching back to `searched`.
 std::size_t begin_of_spaces(std::string_view text, std::size_t at, std::size_t searched) {
   while (at > searched) {
@@ -29,7 +25,7 @@ std::size_t begin_of_spaces(std::string_view text, std::size_t at, std::size_t s
 
 /// Returns the position after the line ends that begin at `at`.
 std::size_t skip_line_ends(std::string_view text, std::size_t at) {
-  while (at < text.size() && ends_line(text[at]))
+  while (at < text.size() && is_line_end(text[at]))
     ++at;
   return at;
 }
@@ -44,7 +40,7 @@ std::size_t cut_at_spaces(std::string_view text, std::size_t spaces, bool with_p
 
 std::size_t cut_at_line_end(std::string_view text, std::size_t searched, bool with_punctuation) {
   for (auto at = text.size(); at > searched; --at) {
-    if (!ends_line(text[at - 1]))
+    if (!is_line_end(text[at - 1]))
       continue;
     at = begin_of_spaces(text, at, searched);
     if (at == 0 || character_before(text, at).kind == Kind::space)
@@ -81,7 +77,7 @@ bool may_be_divided(const AddedTokens::Token& token) {
     const auto character = character_at(token.text, at);
     if (character.kind != Kind::space)
       is_space = false;
-    else if (!is_space || ends_line(token.text[at]))
+    else if (!is_space || is_line_end(token.text[at]))
       return true;
     at += character.bytes;
   }

@@ -36,12 +36,12 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-Status expect_auto(const fs::path& path, std::string_view split) {
-  if (split == split_of_file)
+Status expect_auto(const fs::path& path, TokenizerSplit split) {
+  if (split == TokenizerSplit::automatic)
     return {};
   return fail(Errc::data,
-              "{}: this tokenizer defines how texts are split into words; leave "
-              "data.tokenizer_split (--split) at auto",
+              "{}: this tokenizer defines how texts are split into words; leave data.tokenizer's "
+              "split (--split) at auto",
               echoed(path.string()));
 }
 
@@ -58,14 +58,15 @@ bool has_model(const nlohmann::json& root) {
   return root.is_object() && root.contains("model") && root["model"].is_object();
 }
 
-Result<TokenizerParts> read_json_file(const fs::path& path, std::string_view split) {
+Result<TokenizerParts> read_json_file(const fs::path& path, TokenizerSplit split) {
   TROUPE_TRY(const auto root, read_json(path));
   if (has_model(root)) {
     TROUPE_TRY(expect_auto(path, split));
     return read_hugging_face(path, root);
   }
   TROUPE_TRY(const auto merges, merges_beside(path));
-  return read_gpt2(path, root, merges, split == "cl100k" ? SplitRule::cl100k : SplitRule::gpt2);
+  return read_gpt2(path, root, merges,
+                   split == TokenizerSplit::cl100k ? SplitRule::cl100k : SplitRule::gpt2);
 }
 
 Result<fs::path> file_of_folder(const fs::path& folder) {
@@ -90,14 +91,14 @@ Result<fs::path> first_file(const std::string& name) {
               echoed(name));
 }
 
-Result<TokenizerParts> read_tokenizer(const std::string& name, std::string_view split) {
+Result<TokenizerParts> read_tokenizer(const std::string& name, TokenizerSplit split) {
   TROUPE_TRY(const auto path, first_file(name));
   return path.extension() == ".tiktoken" ? read_tiktoken(path, split) : read_json_file(path, split);
 }
 
 } // namespace
 
-Result<TokenizerPtr> open_tokenizer(const std::string& name, std::string_view split) {
+Result<TokenizerPtr> open_tokenizer(const std::string& name, TokenizerSplit split) {
   if (name == byte_tokenizer)
     TROUPE_TRY(expect_auto(name, split));
   TROUPE_TRY(auto parts, name == byte_tokenizer ? byte_tokens() : read_tokenizer(name, split));

@@ -1,18 +1,14 @@
 /// Opens tokenizers from files in other projects' formats.
 #pragma once
 
+#include "core/config/data.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe::data {
-
-/// Default of data.tokenizer_split, the rule for splitting a text into words if the file does not
-/// define one: auto, gpt2, cl100k.
-inline constexpr std::string_view split_of_file = "auto";
 
 /// Opens a tokenizer. `name` is "bytes" (each byte is its own token, and 256 is the end of a
 /// document) or the path of
@@ -27,7 +23,7 @@ inline constexpr std::string_view split_of_file = "auto";
 /// Errors (Errc::data, Errc::io): an unreadable file; an unsupported feature, by name; a file of
 /// more than 128 MiB.
 Result<TokenizerPtr> open_tokenizer(const std::string& name,
-                                    std::string_view split = split_of_file);
+                                    TokenizerSplit split = TokenizerSplit::automatic);
 
 struct TokenizerFile {
   std::filesystem::path path;

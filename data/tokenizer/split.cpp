@@ -26,10 +26,6 @@ std::size_t skip(std::string_view text, std::size_t at, Kind kind, std::size_t m
   return at;
 }
 
-bool is_line_end(char letter) {
-  return letter == '\r' || letter == '\n';
-}
-
 /// Offsets in the white space at the beginning of a text.
 struct Spaces {
   std::size_t last = 0;     ///< start of its last character

@@ -89,21 +89,22 @@ Status add_merges(TokenizerParts& parts) {
 
 } // namespace
 
-Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::string_view split) {
+Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, TokenizerSplit split) {
   const auto* const known = std::ranges::find(known_ranks, path.stem().string(), &KnownRanks::name);
-  if (split == "auto" && known == known_ranks.end())
+  if (split == TokenizerSplit::automatic && known == known_ranks.end())
     return fail(
         Errc::data,
         "{}: a .tiktoken file does not define how texts are split into words, and its name is not "
-        "r50k_base, p50k_base or cl100k_base; set data.tokenizer_split (--split) to gpt2 or cl100k",
+        "r50k_base, p50k_base or cl100k_base; set data.tokenizer's split (--split) to gpt2 or "
+        "cl100k",
         echoed(path.string()));
-  TokenizerParts parts{.split = split == "gpt2" ? SplitRule::gpt2 : SplitRule::cl100k,
+  TokenizerParts parts{.split = split == TokenizerSplit::gpt2 ? SplitRule::gpt2 : SplitRule::cl100k,
                        .whole_words = true};
   TROUPE_TRY(read_ranks(path, parts.vocabulary));
   TROUPE_TRY(in_file(path, add_merges(parts)));
   if (known == known_ranks.end())
     return parts;
-  parts.split = split == "auto" ? known->split : parts.split;
+  parts.split = split == TokenizerSplit::automatic ? known->split : parts.split;
   TROUPE_TRY(in_file(path, parts.vocabulary.add_special(known->end_of_document, "<|endoftext|>")));
   parts.end_of_document = known->end_of_document;
   return parts;

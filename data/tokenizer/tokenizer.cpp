@@ -1,7 +1,6 @@
 #include "data/tokenizer/tokenizer.hpp"
 
 #include "core/fail.hpp"
-#include "data/tokenizer/detail/fingerprint.hpp"
 
 namespace troupe::data {
 

@@ -57,9 +57,9 @@ Status write_tokens(const fs::path& path, const std::vector<TextFile>& files,
 } // namespace
 
 Result<TextTokens> open_text_tokens(const DataConfig& data, const std::string& root) {
-  TROUPE_TRY(const auto tokenizer, open_tokenizer(data.tokenizer, data.tokenizer_split));
+  TROUPE_TRY(const auto tokenizer, open_tokenizer(data.tokenizer.path, data.tokenizer.split));
   if (lower_extension(root) == ".tokens") {
-    TROUPE_TRY(auto finished, open_finished(root, *tokenizer, data.tokenizer));
+    TROUPE_TRY(auto finished, open_finished(root, *tokenizer, data.tokenizer.path));
     return TextTokens{std::move(finished), {}};
   }
   TROUPE_TRY(auto found, find_texts(root));

@@ -17,9 +17,10 @@ using Windows = TokenDataset::Windows;
 
 /// Returns the number of windows that the division of one file leaves to evaluation.
 std::int64_t held_out(const DataConfig& data, std::int64_t windows) {
-  if (data.test_root || data.validation_part == 0)
+  const auto& [share, path] = data.validation;
+  if (!path.empty() || share == 0)
     return 0;
-  const std::int64_t part = std::llround(data.validation_part * static_cast<double>(windows));
+  const std::int64_t part = std::llround(share * static_cast<double>(windows));
   return std::min(std::max<std::int64_t>(part, 1), windows); // 0 if there are no windows
 }
 
@@ -27,7 +28,8 @@ Windows windows_of(const DataConfig& data, Split split, std::int64_t all) {
   const auto length = data.sequence_length;
   const auto held = held_out(data, all);
   if (split == Split::test)
-    return data.test_root ? Windows{0, all, length} : Windows{all - held, held, length};
+    return data.validation.path.empty() ? Windows{all - held, held, length}
+                                        : Windows{0, all, length};
   return {0, std::min(all - held, data.limit.value_or(all)), length};
 }
 
@@ -44,7 +46,8 @@ void TokenDataset::add_content(Sha256& sha) const {
 }
 
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
-  const auto& root = split == Split::test && data.test_root ? *data.test_root : data.root;
+  const auto& other = data.validation.path;
+  const auto& root = split == Split::test && !other.empty() ? other : data.root;
   TROUPE_TRY(auto opened, open_text_tokens(data, root));
   const auto tokens = opened.file->traits().tokens;
   const auto all = std::max<std::int64_t>(tokens - 1, 0) / data.sequence_length;
@@ -53,7 +56,7 @@ Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
     return fail(
         Errc::data,
         "{0}: its {1} tokens make {2} window{5} of {3} tokens and the next one, which leaves none "
-        "for {4}; lower data.sequence_length, change data.validation_part or add text",
+        "for {4}; lower data.sequence_length, change data.validation or add text",
         echoed(root), tokens, all, data.sequence_length,
         split == Split::train ? "training" : "evaluation", all == 1 ? "" : "s");
   return std::make_shared<const TokenDataset>(std::move(opened.file), windows,
@@ -64,7 +67,7 @@ Status check_vocabulary(std::int64_t tokens, const Config& config) {
   if (!config.model.vocabulary || *config.model.vocabulary >= tokens)
     return {};
   return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
-              echoed(config.data.tokenizer), tokens, *config.model.vocabulary, tokens);
+              echoed(config.data.tokenizer.path), tokens, *config.model.vocabulary, tokens);
 }
 
 Status check_vocabulary(const TokenDataset& windows, const Config& config) {

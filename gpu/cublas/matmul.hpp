@@ -78,7 +78,7 @@ public:
   /// Enqueues the product. `first` and `second` are in the order of Product's comments. `bias` is
   /// null unless options.bias is set; it is 16-byte aligned. `workspace` has
   /// options.workspace_bytes and is 256-byte aligned. Matrices are 64-byte aligned, and the
-  /// heuristics are told so: shards have no larger alignment (collectives/flat_plan.hpp), nor do
+  /// heuristics are told so: shards have no larger alignment (training/flat_plan.hpp), nor do
   /// buckets of 3, 5, 6 or 7 shards.
   Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
              void* result, void* workspace) const;

@@ -63,7 +63,7 @@ CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
 
 Result<std::unique_ptr<CudaExecutable>>
 CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
-  if (options.engine == CompileOptions::Engine::interpreter)
+  if (options.engine == Engine::interpreter)
     return fail(Errc::unsupported,
                 "the interpreter runs only on the host; set devices.kind to cpu");
   TROUPE_TRY(auto ports, GraphPorts::create(graph));

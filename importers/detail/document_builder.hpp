@@ -24,9 +24,6 @@ public:
   bool scalar(ForeignKind kind, std::string text);
   /// Adds a problem that ends the reading. Always returns false.
   bool fail(int line, int column, std::string what);
-  /// Location of the value that is being read.
-  int line() const { return line_; }
-  int column() const { return column_; }
 
   ForeignResult finish();
 

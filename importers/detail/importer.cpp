@@ -2,14 +2,13 @@
 
 #include "core/config/load.hpp"
 #include "core/config/schema.hpp"
-#include "core/config/text.hpp"
 #include "core/escape.hpp"
-#include "importers/detail/unknown_key.hpp"
 #include "importers/detail/values.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe {
 
@@ -19,37 +18,10 @@ bool is_problem(Fate fate, bool allow_unsupported) {
   return fate == Fate::wrong || (fate == Fate::refused && !allow_unsupported);
 }
 
-/// Returns the report's words for a fate that maps nothing; the row's own words follow.
-std::string_view begin_of(Fate fate) {
-  switch (fate) {
-  case Fate::built_in:
-    return "built in: ";
-  case Fate::left_out:
-    return "not supported: ";
-  case Fate::refused:
-    return "not supported, left out: ";
-  case Fate::idle:
-    return "no effect: ";
-  case Fate::unknown:
-    return "warning: ignored: ";
-  default:
-    return "\"auto\" is left at troupe's default";
-  }
-}
-
 /// Removes the code marks, which the rows have for Markdown, for terminals.
 std::string without_marks(std::string text) {
   std::erase(text, '`');
   return text;
-}
-
-ForeignOutcome outcome_of_unknown(const ForeignRows& rows, const ForeignContext& context,
-                                  const ForeignEntry& entry) {
-  auto outcome = unknown_key(rows, entry);
-  if (outcome.fate != Fate::unknown || context.allows_unknown)
-    return outcome;
-  outcome.fate = Fate::refused;
-  return outcome;
 }
 
 } // namespace
@@ -110,16 +82,15 @@ std::string Importer::settings_text(const ForeignSettings& settings) const {
 
 std::string Importer::words(const ForeignOutcome& outcome) const {
   const auto says = without_marks(outcome.says);
+  const std::string begin{names_of(outcome.fate).in_report};
   if (outcome.fate == Fate::open)
-    return std::string{begin_of(outcome.fate)} +
-           (says.empty() ? "" : "; a value would map to " + says);
+    return begin + (says.empty() ? "" : "; a value would map to " + says);
   if (outcome.fate == Fate::unknown && !outcome.suggestion.empty())
-    return fmt::format("{}{}; did you mean \"{}\"?", begin_of(outcome.fate), says,
-                       outcome.suggestion);
+    return fmt::format("{}{}; did you mean \"{}\"?", begin, says, outcome.suggestion);
   if (outcome.fate != Fate::mapped)
-    return std::string{begin_of(outcome.fate)} + says;
+    return begin + says;
   const auto to = settings_text(outcome.settings);
-  return (to.empty() ? "mapped" : "mapped to " + to) + (says.empty() ? "" : " (" + says + ")");
+  return (to.empty() ? begin : begin + " to " + to) + (says.empty() ? "" : " (" + says + ")");
 }
 
 void Importer::report(const ForeignDocument& document, const ForeignEntry& entry,
@@ -176,6 +147,16 @@ ConfigProblem Importer::placed(ConfigProblem problem) const {
   return problem;
 }
 
+/// Returns the comment on a key: the sources of its value, or of fields of its mapping.
+std::string Importer::sources_of(const std::string& path) const {
+  std::vector<std::string> sources;
+  for (const auto& [key, chosen] : settings_)
+    if (auto source = comment(chosen);
+        (key == path || key.starts_with(path + ".")) && std::ranges::count(sources, source) == 0)
+      sources.push_back(std::move(source));
+  return fmt::format("{}", fmt::join(sources, ", "));
+}
+
 /// Prints every key that was set or that an override has changed, with its source.
 std::string Importer::yaml_of(const Config& config) const {
   auto default_value = default_config(catalogue_);
@@ -183,15 +164,28 @@ std::string Importer::yaml_of(const Config& config) const {
   for (const auto& key : config_keys(default_value, catalogue_))
     default_texts[key.path] = config_value_text(key);
   return to_yaml(config, catalogue_, [&](const ConfigKey& key) -> std::optional<std::string> {
-    if (const auto found = settings_.find(key.path); found != settings_.end())
-      return comment(found->second);
+    if (auto sources = sources_of(key.path); !sources.empty())
+      return sources;
     if (config_value_text(key) == default_texts[key.path])
       return std::nullopt;
     return "--set";
   });
 }
 
-Imported Importer::finish(const std::string& title) && {
+void Importer::add(const std::vector<ConfigProblem>& problems) {
+  std::ranges::copy(problems, std::back_inserter(result_.problems));
+}
+
+void Importer::require(const ForeignDocument& document, const std::string& key,
+                       std::string allowed) {
+  if (!document.find(key))
+    add({.source = document.source,
+         .key = key,
+         .what = "is missing",
+         .allowed = std::move(allowed)});
+}
+
+Imported Importer::finish(const std::string& program, const std::filesystem::path& path) && {
   if (!result_.problems.empty())
     return std::move(result_);
   std::vector<std::string> overrides;
@@ -202,7 +196,8 @@ Imported Importer::finish(const std::string& title) && {
   const auto config =
       parse_config("", "the generated config", overrides, Capabilities::all(), catalogue_);
   if (config)
-    result_.yaml = title + yaml_of(*config);
+    result_.yaml = fmt::format("# Generated by troupe config import {} from {}.\n{}", program,
+                               escaped(path.string()), yaml_of(*config));
   else
     for (const auto& problem : config.error())
       add(placed(problem));

@@ -20,6 +20,9 @@ public:
   void set_default(const std::string& key, const std::string& value, const std::string& why);
   void hint(std::string text) { result_.hints.push_back(std::move(text)); }
   void add(ConfigProblem problem) { result_.problems.push_back(std::move(problem)); }
+  void add(const std::vector<ConfigProblem>& problems);
+  /// Adds a problem if the file lacks the key.
+  void require(const ForeignDocument& document, const std::string& key, std::string allowed);
   /// Number of keys with this fate.
   std::int64_t count(Fate fate) const;
   const ImportOptions& options() const { return options_; }
@@ -27,8 +30,8 @@ public:
   /// Returns the value of a key; nullopt if it is not set.
   std::optional<std::int64_t> number(const std::string& key) const;
 
-  /// Checks the config and writes it; `title` is its first line.
-  Imported finish(const std::string& title) &&;
+  /// Checks the config and writes it. Its first line names the program and the file.
+  Imported finish(const std::string& program, const std::filesystem::path& path) &&;
 
 private:
   struct Chosen {
@@ -47,6 +50,7 @@ private:
   void report(const ForeignDocument& document, const ForeignEntry& entry,
               const ForeignOutcome& outcome);
   std::string comment(const Chosen& chosen) const;
+  std::string sources_of(const std::string& path) const;
   std::string yaml_of(const Config& config) const;
   ConfigProblem placed(ConfigProblem problem) const;
 

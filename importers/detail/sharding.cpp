@@ -12,8 +12,8 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> words = {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD",
-                                                   "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};
+constexpr std::array<std::string_view, 5> sharding_names = {
+    "FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};
 
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -34,8 +34,8 @@ std::string fsdp2_sharding(const ForeignContext& context) {
   const auto* reshard = context.find("fsdp_config.fsdp_reshard_after_forward");
   const bool keeps = reshard && boolean_of(*reshard) == false;
   if (rank_states(context) > 1)
-    return std::string{keeps ? words[4] : words[3]};
-  return std::string{keeps ? words[1] : words[0]};
+    return std::string{keeps ? sharding_names[4] : sharding_names[3]};
+  return std::string{keeps ? sharding_names[1] : sharding_names[0]};
 }
 
 } // namespace
@@ -46,12 +46,16 @@ bool is_fsdp2(const ForeignContext& context) {
 
 std::string sharding_word(const ForeignEntry& entry) {
   if (const auto number = whole_of(entry))
-    return *number >= 1 && *number <= 5 ? std::string{words[static_cast<std::size_t>(*number) - 1]}
-                                        : std::string{};
+    return *number >= 1 && *number <= 5
+               ? std::string{sharding_names[static_cast<std::size_t>(*number) - 1]}
+               : std::string{};
   const auto word = upper(entry.text);
-  return std::ranges::find(words, word) == words.end() ? std::string{} : word;
+  return std::ranges::find(sharding_names, word) == sharding_names.end() ? std::string{} : word;
 }
 
+namespace {
+
+/// Returns the strategy that FSDP1's or FSDP2's keys set; FSDP's default if neither is set.
 std::string fsdp_sharding(const ForeignContext& context) {
   if (is_fsdp2(context))
     return fsdp2_sharding(context);
@@ -60,8 +64,10 @@ std::string fsdp_sharding(const ForeignContext& context) {
     if (const auto* entry = context.find(key))
       if (auto word = sharding_word(*entry); !word.empty())
         return word;
-  return std::string{words[0]};
+  return std::string{sharding_names[0]};
 }
+
+} // namespace
 
 bool divides_parameters(const ForeignContext& context) {
   const auto word = fsdp_sharding(context);

@@ -8,11 +8,8 @@
 
 namespace troupe {
 
-/// Returns FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2, from FSDP1's or
-/// FSDP2's keys; FSDP's default if neither is set.
-std::string fsdp_sharding(const ForeignContext& context);
-/// Returns the strategy of a value, which may be a number (1 is FULL_SHARD); empty if it is not
-/// one.
+/// Returns FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2 for a value,
+/// which may be a number (1 is FULL_SHARD); empty if it is not one.
 std::string sharding_word(const ForeignEntry& entry);
 ForeignSettings sharding_settings(const ForeignContext& context);
 /// Whether parameters are divided and so have to be gathered.

@@ -1,7 +1,9 @@
-/// The groups of rows of the two tables, one file each.
+/// The groups of rows of the tables, one file each, and notation for them.
 #pragma once
 
 #include "importers/rows.hpp"
+
+#include <initializer_list>
 
 namespace troupe {
 
@@ -18,7 +20,20 @@ ForeignRows deepspeed_precision_rows();
 ForeignRows deepspeed_zero_rows();
 ForeignRows deepspeed_offload_rows();
 ForeignRows deepspeed_communication_rows();
-ForeignRows deepspeed_watching_rows(); ///< logs, profilers, checkpoints
-ForeignRows deepspeed_method_rows();   ///< training methods that troupe does not have
+ForeignRows deepspeed_other_rows(); ///< logs, profilers, checkpoints, unsupported methods
+
+/// Return a row for each key; all have the same outcome.
+ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows built_in(std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys);
+
+/// Puts `section`, such as "optimizer.", before each key.
+ForeignRows below(std::string_view section, ForeignRows rows);
+
+/// Sets the condition of each row.
+ForeignRows only_with(std::string_view when, ForeignRows rows);
+
+ForeignRows joined(std::initializer_list<ForeignRows> parts);
 
 } // namespace troupe

@@ -1,5 +1,4 @@
-#include "importers/detail/unknown_key.hpp"
-
+// Outcomes of keys without a row.
 #include "core/suggestion.hpp"
 #include "importers/detail/values.hpp"
 
@@ -13,10 +12,10 @@ namespace troupe {
 namespace {
 
 /// Returns the names in a section: type and params for "optimizer". Empty if it is not a section.
-std::vector<std::string> children(const ForeignRows& rows, std::string_view section) {
+std::vector<std::string> children(std::span<const ForeignRow> rows, std::string_view section) {
   std::set<std::string> names;
   for (const auto& row : rows) {
-    auto key = row.key;
+    std::string_view key = row.key;
     if (!section.empty()) {
       if (!key.starts_with(section) || key.size() == section.size() || key[section.size()] != '.')
         continue;
@@ -28,7 +27,7 @@ std::vector<std::string> children(const ForeignRows& rows, std::string_view sect
 }
 
 /// Returns the longest known section around the key.
-std::string_view known_section(const ForeignRows& rows, std::string_view key) {
+std::string_view known_section(std::span<const ForeignRow> rows, std::string_view key) {
   for (auto dot = key.rfind('.'); dot != key.npos && dot > 0; dot = key.rfind('.', dot - 1))
     if (!children(rows, key.substr(0, dot)).empty())
       return key.substr(0, dot);
@@ -46,7 +45,8 @@ ForeignOutcome wrong_section(const ForeignEntry& entry, const std::vector<std::s
 
 } // namespace
 
-ForeignOutcome unknown_key(const ForeignRows& rows, const ForeignEntry& entry) {
+ForeignOutcome outcome_of_unknown(std::span<const ForeignRow> rows, const ForeignContext& context,
+                                  const ForeignEntry& entry) {
   if (const auto names = children(rows, entry.key); !names.empty())
     return wrong_section(entry, names);
   const auto section = known_section(rows, entry.key);
@@ -56,7 +56,7 @@ ForeignOutcome unknown_key(const ForeignRows& rows, const ForeignEntry& entry) {
   if (std::ranges::find(known, first) != known.end()) // a row of its own
     return {Fate::refused, fmt::format("unknown key: {} is a value, not a section", first)};
   constexpr std::size_t most = 20; // most names that a line shows
-  return {Fate::unknown,
+  return {context.allows_unknown ? Fate::unknown : Fate::refused,
           "unknown key",
           {},
           known.size() <= most ? fmt::format("{}", fmt::join(known, ", ")) : std::string{},

@@ -10,7 +10,8 @@
 
 namespace troupe::inference {
 
-struct SafetensorsExport {
+struct WeightsExport {
+  /// A file; for Hugging Face a folder that does not exist yet, or is empty.
   std::filesystem::path output;
   DType dtype = DType::f32; ///< of all tensors: f32, f16 or bf16
 };
@@ -25,11 +26,6 @@ struct OnnxExport {
   std::string version = {};     ///< troupe's
 };
 
-struct HuggingFaceExport {
-  std::filesystem::path output; ///< a folder that does not exist yet, or is empty
-  DType dtype = DType::f32;     ///< of all tensors: f32, f16 or bf16
-};
-
 /// A file that was written.
 struct ExportedFile {
   std::filesystem::path path;
@@ -41,7 +37,7 @@ struct ExportedFile {
 /// invalid_input (weights of another model; a value outside the type's range; the output is the
 /// model's own file); no_space; io.
 Result<std::vector<ExportedFile>> export_safetensors(const SavedModel& model,
-                                                     const SafetensorsExport& options);
+                                                     const WeightsExport& options);
 
 /// Exports the format that nn/onnx/model.hpp describes. Errors: those of export_safetensors, and
 /// unsupported for an op without an ONNX form.
@@ -53,6 +49,6 @@ Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const Onn
 /// export_safetensors, and invalid_input for a model without such a form, or a folder that exists;
 /// data for a tokenizer that cannot be opened.
 Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
-                                                      const HuggingFaceExport& options);
+                                                      const WeightsExport& options);
 
 } // namespace troupe::inference

@@ -33,7 +33,7 @@ Result<nn::HuggingFaceForm> form_of(const SavedModel& model) {
 /// Returns the token that ends a text and also starts one: GPT-2 has a single such token.
 Result<OrderedJson> end_tokens(const SavedModel& model) {
   const auto& data = model.config.data;
-  auto tokenizer = data::open_tokenizer(data.tokenizer, data.tokenizer_split);
+  auto tokenizer = data::open_tokenizer(data.tokenizer.path, data.tokenizer.split);
   if (!tokenizer)
     return fail(tokenizer.error().code, "data.tokenizer: {}", tokenizer.error().message);
   const auto end = (*tokenizer)->end_of_document();
@@ -113,7 +113,7 @@ private:
 } // namespace
 
 Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
-                                                      const HuggingFaceExport& options) {
+                                                      const WeightsExport& options) {
   TROUPE_TRY(const auto form, form_of(model));
   TROUPE_TRY(const auto weights, weights_of(model));
   TROUPE_TRY(const auto ends, end_tokens(model));
@@ -123,7 +123,7 @@ Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
   TROUPE_TRY(auto written, write_weights(folder.path() / "model.safetensors", model, weights,
                                          {{{"format", "pt"}}, options.dtype, form.is_transposed}));
   folder.add(std::move(written));
-  TROUPE_TRY(auto copied, copy_tokenizer(model.config.data.tokenizer, folder.path()));
+  TROUPE_TRY(auto copied, copy_tokenizer(model.config.data.tokenizer.path, folder.path()));
   for (auto& file : copied)
     folder.add(std::move(file));
   return folder.commit();

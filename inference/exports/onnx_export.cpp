@@ -34,24 +34,14 @@ Result<nn::onnx::ExportOptions> options_of(const SavedModel& model, const OnnxEx
   return made;
 }
 
-std::uint64_t bytes_of(const Parts& parts, const Graph& graph, DType dtype) {
-  std::uint64_t bytes = 0;
-  for (const auto& [text, tensor] : parts) {
-    bytes += text.size();
-    if (!tensor.empty())
-      bytes +=
-          static_cast<std::uint64_t>(graph[*graph.find(tensor)].shape.elements()) * size_of(dtype);
-  }
-  return bytes;
-}
-
 class OnnxFiles {
 public:
   OnnxFiles(const SavedModel& model, const Graph& graph, const ModelWeights& weights, DType dtype)
       : model_{model}, graph_{graph}, weights_{weights}, dtype_{dtype} {}
 
   Status write(const std::filesystem::path& path, const Parts& parts) {
-    TROUPE_TRY(auto file, ValuesFile::create(path, model_, bytes_of(parts, graph_, dtype_)));
+    TROUPE_TRY(auto file,
+               ValuesFile::create(path, model_, nn::onnx::bytes_of(parts, graph_, dtype_)));
     for (const auto& [text, tensor] : parts) {
       TROUPE_TRY(file.write(text));
       if (tensor.empty())

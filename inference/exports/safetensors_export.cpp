@@ -18,7 +18,7 @@ SafetensorsMetadata metadata_of(const SavedModel& model) {
 } // namespace
 
 Result<std::vector<ExportedFile>> export_safetensors(const SavedModel& model,
-                                                     const SafetensorsExport& options) {
+                                                     const WeightsExport& options) {
   TROUPE_TRY(const auto weights, weights_of(model));
   TROUPE_TRY(const auto written,
              write_weights(options.output, model, weights, {metadata_of(model), options.dtype}));

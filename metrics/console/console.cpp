@@ -1,13 +1,13 @@
 #include "metrics/console/console.hpp"
 
 #include "core/escape.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/text_figures.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@ namespace troupe::metrics {
 namespace {
 
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 constexpr auto bar_pause = 100ms;
 constexpr auto line_pause = 5s;
@@ -45,17 +45,16 @@ Json json_of(const EpochProgress& progress, const RunInfo& run) {
 }
 
 std::string json_of(const RunInfo& run) {
-  return Json{{"name", run.name},
-              {"model", run.model},
-              {"dataset", run.dataset},
-              {"strategy", to_string(run.strategy)},
-              {"precision", run.precision},
-              {"world_size", run.world_size},
-              {"batch_size", run.batch_size},
-              {"steps_per_epoch", run.steps_per_epoch},
-              {"total_steps", run.total_steps},
-              {"first_step", run.first_step}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dumped({{"name", run.name},
+                 {"model", run.model},
+                 {"dataset", run.dataset},
+                 {"strategy", to_string(run.strategy)},
+                 {"precision", run.precision},
+                 {"world_size", run.world_size},
+                 {"batch_size", run.batch_size},
+                 {"steps_per_epoch", run.steps_per_epoch},
+                 {"total_steps", run.total_steps},
+                 {"first_step", run.first_step}});
 }
 
 std::string opening(const RunInfo& run) {

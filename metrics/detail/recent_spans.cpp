@@ -45,7 +45,7 @@ std::int64_t shorten(std::vector<Placed>& spans, std::size_t most) {
 
 void RecentSpans::add_row(std::string_view group, std::string_view name) {
   const std::lock_guard lock{mutex_};
-  rows_.push_back({std::string{group}, std::string{name}});
+  rows_.push_back({std::string{group}, std::string{name}, {}});
 }
 
 void RecentSpans::add(TraceEntry entry) {
@@ -65,7 +65,7 @@ void RecentSpans::clear() {
 
 Timeline RecentSpans::take(nanoseconds begin, nanoseconds end, std::size_t most_spans) {
   std::deque<TraceEntry> entries;
-  std::vector<Row> rows;
+  std::vector<TimelineRow> rows;
   std::int64_t lost = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -97,17 +97,14 @@ Timeline RecentSpans::take(nanoseconds begin, nanoseconds end, std::size_t most_
   }
   Timeline timeline{.seconds = in_seconds(end - begin), .rows = {}, .dropped = is_whole ? 0 : lost};
   timeline.dropped += shorten(spans, most_spans);
-  std::vector<TimelineRow> all;
-  for (auto& row : rows)
-    all.push_back({std::move(row.group), std::move(row.name), {}});
   for (auto& placed : spans)
-    all[placed.row].spans.push_back(std::move(placed.span));
+    rows[placed.row].spans.push_back(std::move(placed.span));
   // Groups are ordered by their first rows, each with all of its rows.
-  for (auto row = all.begin(); row != all.end(); ++row)
-    std::stable_partition(row, all.end(), [&group = row->group](const TimelineRow& other) {
+  for (auto row = rows.begin(); row != rows.end(); ++row)
+    std::stable_partition(row, rows.end(), [&group = row->group](const TimelineRow& other) {
       return other.group == group;
     });
-  for (auto& row : all)
+  for (auto& row : rows)
     if (!row.spans.empty())
       timeline.rows.push_back(std::move(row));
   return timeline;

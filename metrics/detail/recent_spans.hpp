@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,12 +31,8 @@ public:
                 std::size_t most_spans);
 
 private:
-  struct Row {
-    std::string group, name;
-  };
-
   std::mutex mutex_;
-  std::vector<Row> rows_;
+  std::vector<TimelineRow> rows_; ///< without spans
   std::deque<TraceEntry> entries_;
   std::int64_t lost_ = 0; ///< evicted since the last take()
 };

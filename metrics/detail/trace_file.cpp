@@ -1,9 +1,9 @@
 #include "metrics/detail/trace_file.hpp"
 
 #include "core/fail.hpp"
+#include "metrics/json_values.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -15,10 +15,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 /// The format's unit is microseconds.
 std::string microseconds(nanoseconds time) {
   return fmt::format("{}.{:03}", time.count() / 1000, time.count() % 1000);
@@ -29,7 +25,7 @@ std::string metadata(std::string_view key, int group, std::size_t row, std::stri
   return fmt::format(R"({{"ph":"M","name":"{0}_name","pid":{1},"tid":{2},"args":{{"name":{3}}}}},
 {{"ph":"M","name":"{0}_sort_index","pid":{1},"tid":{2},"args":{{"sort_index":{4}}}}},
 )",
-                     key, group, row, json_string(name),
+                     key, group, row, dumped(name),
                      key == "process" ? static_cast<std::size_t>(group) : row);
 }
 
@@ -44,7 +40,7 @@ std::string event_of(const TraceEntry& entry, int group) {
   return fmt::format(
       R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}},)"
       "\n",
-      json_string(entry.name), span_kind_names[static_cast<std::size_t>(entry.kind)], group,
+      dumped(entry.name), span_kind_names[static_cast<std::size_t>(entry.kind)], group,
       entry.row + 1, microseconds(begin), microseconds(end_of(entry) - begin), args);
 }
 

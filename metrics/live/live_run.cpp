@@ -1,6 +1,6 @@
 #include "metrics/live/live_run.hpp"
 
-#include "metrics/live/detail/log_lines.hpp"
+#include "metrics/log_sink.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +24,13 @@ StepCut::Moment moment_of_commit(const StepRecord& step) {
   const auto now = LiveRun::Clock::now().time_since_epoch();
   const auto ago = std::chrono::system_clock::now() - step.time;
   return ago > 0s && ago < 10s ? now - std::chrono::duration_cast<StepCut::Moment>(ago) : now;
+}
+
+LogLine line_of(const spdlog::details::log_msg& message) {
+  const auto level = spdlog::level::to_string_view(message.level);
+  return {.time = message.time,
+          .level = {level.data(), level.size()},
+          .text = {message.payload.data(), message.payload.size()}};
 }
 
 /// Activity of a role since the previous sample.
@@ -52,7 +59,7 @@ LiveRun::LiveRun(const RunInfo& run) {
 }
 
 spdlog::sink_ptr LiveRun::log_sink() {
-  auto sink = std::make_shared<LogLines>([this](LogLine line) { add(std::move(line)); });
+  auto sink = std::make_shared<LogSink>([this](const auto& message) { add(line_of(message)); });
   sink->set_level(spdlog::level::info);
   return sink;
 }
@@ -246,7 +253,7 @@ void LiveRun::finish(const RunSummary& summary) {
 
 void LiveRun::add(LogLine line) {
   const std::lock_guard lock{mutex_};
-  document_.add(std::move(line));
+  document_.log.add(std::move(line));
   touch({Part::log});
 }
 

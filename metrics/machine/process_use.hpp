@@ -1,7 +1,10 @@
 /// Resource usage of this process, as reported by Linux.
 #pragma once
 
+#include "metrics/records/field.hpp"
+
 #include <optional>
+#include <tuple>
 
 namespace troupe::metrics {
 
@@ -12,6 +15,30 @@ struct ProcessUse {
   double threads = 0;
   double open_files = 0, most_files = 0;
 };
+
+/// Exported under the names that Prometheus's client libraries use.
+template <>
+inline constexpr auto fields_of<ProcessUse> = std::tuple{
+    field("cpu_seconds", &ProcessUse::cpu_seconds,
+          {.metric = {"process_cpu_seconds_total", names::counter, names::every_node,
+                      "CPU time, user and system"},
+           .is_total = true}),
+    field("resident_bytes", &ProcessUse::resident_bytes,
+          {.metric = {"process_resident_memory_bytes", names::gauge, names::every_node,
+                      "Resident memory"}}),
+    field("virtual_bytes", &ProcessUse::virtual_bytes,
+          {.metric = {"process_virtual_memory_bytes", names::gauge, names::every_node,
+                      "Address space in use"}}),
+    field("start_time", &ProcessUse::start_time,
+          {.metric = {"process_start_time_seconds", names::gauge, names::every_node,
+                      "Start of the process, Unix time"}}),
+    field("open_files", &ProcessUse::open_files,
+          {.metric = {"process_open_fds", names::gauge, names::every_node, "Open files"}}),
+    field("most_files", &ProcessUse::most_files,
+          {.metric = {"process_max_fds", names::gauge, names::every_node,
+                      "Maximum number of open files"}}),
+    field("threads", &ProcessUse::threads,
+          {.metric = {"process_threads", names::gauge, names::every_node, "Threads"}})};
 
 /// Reads /proc/self; too slow for frequent calls. Returns empty if it cannot be read.
 std::optional<ProcessUse> process_use();

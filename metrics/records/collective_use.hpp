@@ -21,7 +21,7 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 inline constexpr std::array<std::string_view, 6> collective_kind_names = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "buddy"};
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "shard_replica"};
 
 constexpr std::string_view to_string(CollectiveKind kind) {
   return collective_kind_names[static_cast<std::size_t>(kind)];

@@ -28,7 +28,7 @@ struct FieldTraits {
   /// The metric that exports the value; without a name: none. A gauge is set to the value, a
   /// histogram observes it, a counter adds it.
   MetricName metric = {};
-  std::string_view label = {};   ///< of the metric, after the rank of a worker; empty: none
+  std::string_view label = {};   ///< of the metric, after those of the record; empty: none
   bool is_total = false;         ///< the value is the counter's total
   std::string_view tag = {};     ///< in TensorBoard; empty: none
   bool in_files = true;          ///< false: the field is only sent or exported
@@ -97,16 +97,6 @@ std::optional<double> number_of(const Value& value) {
 template <class Member, class Record>
 std::optional<double> number_of(const Field<Member>& field, const Record& record) {
   return is_omitted(field, record) ? std::nullopt : number_of(std::invoke(field.member, record));
-}
-
-/// Sends a record to another process, with all fields of its table (CAF's inspection).
-template <class Inspector, HasFields Record>
-bool inspect_fields(Inspector& f, Record& record) {
-  return std::apply(
-      [&](const auto&... each) {
-        return f.object(record).fields(f.field(each.name, record.*each.member)...);
-      },
-      fields_of<Record>);
 }
 
 } // namespace troupe::metrics

@@ -46,17 +46,11 @@ inline constexpr auto fields_of<WorkerSummary> = std::tuple{
     field("gradient_bytes", &WorkerSummary::gradient_bytes),
     field("optimizer_bytes", &WorkerSummary::optimizer_bytes),
     field("busy_ratio", &WorkerSummary::busy_ratio,
-          {.metric = {"troupe_worker_busy_ratio",
-                      names::gauge,
-                      names::every_node,
-                      "Share of the steps' time in forward and backward",
-                      {"rank"}}}),
+          {.metric = names::metric("troupe_worker_busy_ratio", names::gauge, names::every_node,
+                                   "Share of the steps' time in forward and backward", "rank")}),
     field("steps", &WorkerSummary::steps,
-          {.metric = {"troupe_rank_steps_total",
-                      names::counter,
-                      names::every_node,
-                      "Steps of the rank",
-                      {"rank"}},
+          {.metric = names::metric("troupe_rank_steps_total", names::counter, names::every_node,
+                                   "Steps of the rank", "rank"),
            .is_total = true}),
     field("step_seconds", &WorkerSummary::step_seconds),
     field("compute_seconds", &WorkerSummary::compute_seconds,
@@ -69,12 +63,11 @@ inline constexpr auto fields_of<WorkerSummary> = std::tuple{
           {.metric = names::rank_time, .label = "optimizer", .is_total = true}),
     field("peak_bytes_by_kind", &WorkerSummary::memory), // only the peaks, in JSON
     field("ready_batches", &WorkerSummary::ready_batches,
-          {.metric = {"troupe_loader_ready_batches",
-                      names::gauge,
-                      names::every_node,
-                      "Micro-batches that were ready when the rank's last step ended; 0: the "
-                      "next step has to wait",
-                      {"rank"}},
+          {.metric = names::metric(
+               "troupe_loader_ready_batches", names::gauge, names::every_node,
+               "Micro-batches that were ready when the rank's last step ended; 0: the "
+               "next step has to wait",
+               "rank"),
            .in_files = false})};
 
 } // namespace troupe::metrics

@@ -1,9 +1,12 @@
 #include "metrics/registry/names.hpp"
 
+#include "metrics/machine/gpu_sample.hpp"
+#include "metrics/machine/process_use.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
 #include "metrics/records/step.hpp"
 #include "metrics/records/worker.hpp"
+#include "metrics/registry/samples.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -40,13 +43,13 @@ Metrics list() {
   add(all, {checkpoint_interval, checkpoint_written, steps, tokens, operations, peak_operations,
             collective_bytes, collective_time});
   add_fields<WorkerSummary>(all);
-  add(all, {loader_time,      loader_batches,     decode_time,        unreadable_samples,
-            mailbox_size,     mailbox_messages,   mailbox_time,       processing_time,
-            memory,           memory_peak,        memory_total,       memory_total_peak,
-            memory_limit,     host_memory,        host_memory_limit,  gpu_busy,
-            gpu_power,        gpu_temperature,    gpu_clock,          gpu_memory,
-            gpu_memory_total, process_cpu,        process_resident,   process_virtual,
-            process_start,    process_open_files, process_most_files, process_threads});
+  add_fields<LoaderSample>(all);
+  add(all, {unreadable_samples});
+  add_fields<MailboxSample>(all);
+  add(all, {memory, memory_peak, memory_total, memory_total_peak, memory_limit, host_memory,
+            host_memory_limit});
+  add_fields<GpuSample>(all);
+  add_fields<ProcessUse>(all);
   return all;
 }
 

@@ -22,7 +22,6 @@ double since_epoch(std::chrono::system_clock::time_point time) {
 struct Registry::Values : Families {
   void tell_as(bool leader);
   void forget_generation();
-  void set_process(const ProcessUse& use);
   void add_time_trained(double seconds);
   template <class Record, class... Labels>
   void export_fields(const Record& record, const Labels&... labels);
@@ -179,18 +178,11 @@ void Registry::record(const WorkerSummary& worker) {
 }
 
 void Registry::record(const MailboxSample& sample) {
-  auto& v = *values_;
-  v.set(names::mailbox_size, static_cast<double>(sample.size), {sample.actor});
-  v.raise(names::mailbox_messages, static_cast<double>(sample.messages), {sample.actor});
-  v.raise(names::mailbox_time, sample.seconds, {sample.actor});
-  v.raise(names::processing_time, sample.processing_seconds, {sample.actor});
+  values_->export_fields(sample, sample.actor);
 }
 
 void Registry::record(const LoaderSample& sample) {
-  auto& v = *values_;
-  v.raise(names::loader_batches, static_cast<double>(sample.batches));
-  v.raise(names::loader_time, sample.seconds);
-  v.raise(names::decode_time, sample.decode_seconds);
+  values_->export_fields(sample);
 }
 
 void Registry::record(const std::vector<HostMemory>& memory) {
@@ -206,15 +198,7 @@ void Registry::record(const std::vector<HostMemory>& memory) {
 }
 
 void Registry::record(const GpuSample& gpu) {
-  auto& v = *values_;
-  const auto rank = std::to_string(gpu.rank);
-  v.set(names::gpu_busy, gpu.busy_ratio, {rank, gpu.gpu});
-  v.set(names::gpu_power, gpu.power_watts, {rank, gpu.gpu});
-  v.set(names::gpu_temperature, gpu.temperature_celsius, {rank, gpu.gpu});
-  v.set(names::gpu_clock, gpu.sm_hertz, {rank, gpu.gpu, "sm"});
-  v.set(names::gpu_clock, gpu.memory_hertz, {rank, gpu.gpu, "memory"});
-  v.set(names::gpu_memory, gpu.memory_bytes, {rank, gpu.gpu});
-  v.set(names::gpu_memory_total, gpu.memory_total_bytes, {rank, gpu.gpu});
+  values_->export_fields(gpu, std::to_string(gpu.rank), gpu.gpu);
 }
 
 void Registry::record_unreadable(std::int64_t samples) {
@@ -263,21 +247,11 @@ void Registry::record_heartbeat(std::string_view peer) {
   values_->set(names::heartbeat_time, since_epoch(std::chrono::system_clock::now()), {peer});
 }
 
-void Registry::Values::set_process(const ProcessUse& use) {
-  raise(names::process_cpu, use.cpu_seconds);
-  set(names::process_resident, use.resident_bytes);
-  set(names::process_virtual, use.virtual_bytes);
-  set(names::process_start, use.start_time);
-  set(names::process_open_files, use.open_files);
-  set(names::process_most_files, use.most_files);
-  set(names::process_threads, use.threads);
-}
-
 std::string Registry::text() const {
   const auto use = process_use();
   const std::lock_guard lock{values_->changing};
   if (use)
-    values_->set_process(*use);
+    values_->export_fields(*use);
   return values_->text();
 }
 

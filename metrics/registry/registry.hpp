@@ -10,6 +10,7 @@
 #include "metrics/records/run.hpp"
 #include "metrics/records/step.hpp"
 #include "metrics/registry/job_phase.hpp"
+#include "metrics/registry/samples.hpp"
 #include "metrics/run_sink.hpp"
 
 #include <cstdint>
@@ -19,22 +20,6 @@
 #include <vector>
 
 namespace troupe::metrics {
-
-/// Totals since the process began, over all actors of one role.
-struct MailboxSample {
-  std::string actor;
-  std::int64_t size = 0; ///< waiting messages now
-  std::int64_t messages = 0;
-  double seconds = 0; ///< total waiting time of messages
-  double processing_seconds = 0;
-};
-
-/// Totals of a host's loader threads since the process began.
-struct LoaderSample {
-  std::int64_t batches = 0;
-  double seconds = 0;        ///< over all threads
-  double decode_seconds = 0; ///< the part spent reading and decoding files
-};
 
 /// Exports only values that were set, and on the leader also the counters of the job, from 0:
 /// Prometheus only sees increases of a series that it has scraped before. Thread-safe.

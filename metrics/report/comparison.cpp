@@ -2,9 +2,9 @@
 
 #include "core/escape.hpp"
 #include "core/fail.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/report/detail/history_json.hpp"
-#include "metrics/report/detail/json_values.hpp"
 #include "metrics/report/folder_report.hpp"
 #include "metrics/report/run_json.hpp"
 #include "metrics/text_figures.hpp"
@@ -170,8 +170,7 @@ RunCurves curves_of(const RunDocument& document) {
 }
 
 Result<ComparedRun> read_compared_run(const std::filesystem::path& folder) {
-  TROUPE_TRY(const auto report, read_report(folder));
-  const auto& document = report.document;
+  TROUPE_TRY(const auto document, read_report(folder));
   ComparedRun run{std::string{to_string(document.run.strategy)}, document.run.precision};
   TROUPE_TRY(run.name, label_of(document, folder));
   run.job = fmt::format("{} on {}", document.run.model, document.run.dataset);

@@ -30,22 +30,28 @@ std::int64_t key_of(const RecoveryRecord& recovery) { // each process numbers ge
   return recovery.time.time_since_epoch().count();
 }
 
-/// Returns the number of damaged lines: lines that are not records or are out of order.
+/// Adds the records of a file to the history. Logs the number of damaged lines: lines that are not
+/// records or are out of order.
 template <class Record>
-std::int64_t read_lines(const fs::path& path, std::optional<Record> (*parse)(std::string_view),
-                        RunHistory& history) {
+void read_lines(const fs::path& folder, const char* file,
+                std::optional<Record> (*parse)(std::string_view), RunDocument& document) {
   std::int64_t damaged = 0, last = -1;
-  for_each_line(path, [&](std::string_view line) {
+  for_each_line(folder / file, [&](std::string_view line) {
     const auto record = parse(line);
     if (record && key_of(*record) > last) {
       last = key_of(*record);
-      history.add(*record);
+      document.history.add(*record);
     } else {
       ++damaged;
     }
     return true;
   });
-  return damaged;
+  if (damaged > 0)
+    document.log.add(
+        {.time = std::chrono::system_clock::now(),
+         .level = "warning",
+         .text = fmt::format("{} damaged {} of {} {} left out", damaged,
+                             damaged == 1 ? "line" : "lines", file, damaged == 1 ? "is" : "are")});
 }
 
 void find_checkpoint(RunDocument& document, const fs::path& folder) {
@@ -57,7 +63,6 @@ void find_checkpoint(RunDocument& document, const fs::path& folder) {
 }
 
 void take_summary(RunDocument& document, const RunSummary& summary) {
-  document.status = summary.status;
   document.error = summary.error;
   document.history.progress.finish(summary);
   document.workers = summary.workers;
@@ -67,7 +72,7 @@ void take_summary(RunDocument& document, const RunSummary& summary) {
 
 } // namespace
 
-Result<FolderReport> read_report(const fs::path& folder) {
+Result<RunDocument> read_report(const fs::path& folder) {
   const auto named = echoed(folder.string());
   if (!fs::is_directory(folder))
     return fail(Errc::invalid_input, "{}: the folder does not exist", named);
@@ -76,34 +81,24 @@ Result<FolderReport> read_report(const fs::path& folder) {
     return fail(Errc::invalid_input, "{} is not the folder of a run: it has no readable {} or {}",
                 named, run_files::info, run_files::summary);
 
-  FolderReport report;
-  auto& document = report.document;
+  RunDocument document;
+  document.status = state->status;
   document.run = state->info;
   document.config = read_text(folder / run_files::config);
-  auto& history = document.history;
-  history.progress.begin(state->info);
-  const auto note = [&](std::int64_t damaged, const char* file) {
-    if (damaged > 0)
-      report.notes.push_back(fmt::format("{} damaged {} of {} {} left out", damaged,
-                                         damaged == 1 ? "line" : "lines", file,
-                                         damaged == 1 ? "is" : "are"));
-  };
-  note(read_lines(folder / run_files::steps, parse_step, history), run_files::steps);
-  note(read_lines(folder / run_files::epochs, parse_epoch, history), run_files::epochs);
-  note(read_lines(folder / run_files::recoveries, parse_recovery, history), run_files::recoveries);
-  note(read_lines(folder / run_files::samples, parse_generated, history), run_files::samples);
+  document.history.progress.begin(state->info);
+  read_lines(folder, run_files::steps, parse_step, document);
+  read_lines(folder, run_files::epochs, parse_epoch, document);
+  read_lines(folder, run_files::recoveries, parse_recovery, document);
+  read_lines(folder, run_files::samples, parse_generated, document);
   find_checkpoint(document, folder);
   if (state->summary) {
     take_summary(document, *state->summary);
-  } else {
-    document.status = state->status;
-    document.checkpoints.written.reset();
-    if (state->status != "running")
-      history.progress.stop();
+    return document;
   }
-  for (const auto& text : report.notes)
-    document.add({.time = std::chrono::system_clock::now(), .level = "warning", .text = text});
-  return report;
+  document.checkpoints.written.reset();
+  if (state->status != "running")
+    document.history.progress.stop();
+  return document;
 }
 
 } // namespace troupe::metrics

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <tuple>
 
 namespace troupe::metrics {
 
@@ -17,10 +18,7 @@ struct HistoryPlace {
   std::string opening;
   std::array<std::int64_t, 4> bytes = {}; ///< by run_files: steps, epochs, recoveries, samples
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, HistoryPlace& x) {
-    return f.object(x).fields(f.field("opening", x.opening), f.field("bytes", x.bytes));
-  }
+  auto fields() { return std::tie(opening, bytes); }
 };
 
 /// A chunk of one of the files.
@@ -30,11 +28,7 @@ struct HistoryChunk {
   std::int64_t at = 0;
   std::string bytes;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, HistoryChunk& x) {
-    return f.object(x).fields(f.field("opening", x.opening), f.field("file", x.file),
-                              f.field("at", x.at), f.field("bytes", x.bytes));
-  }
+  auto fields() { return std::tie(opening, file, at, bytes); }
 };
 
 /// Returns the next chunk that the copy `there` lacks; without bytes if it lacks nothing or the

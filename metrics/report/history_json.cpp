@@ -1,13 +1,12 @@
 #include "metrics/report/detail/history_json.hpp"
 
-#include "metrics/report/run_json.hpp"
-
 #include <fmt/format.h>
 
 #include <cmath>
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <span>
 
 namespace troupe::metrics {
@@ -29,9 +28,11 @@ void append_number(std::string& text, const Mean& mean) {
   append_number(text, mean.value());
 }
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+void append_number(std::string& text, const std::optional<double>& value) {
+  append_number(text, value.value_or(std::numeric_limits<double>::quiet_NaN()));
+}
 
-/// Appends ","NAME":[...]" with `value` of each point.
+/// Appends ","NAME":[...]" with `value` of each point: a member, or a function of it.
 template <class Points, class Value>
 void append_column(std::string& text, std::string_view name, const Points& points,
                    const Value& value) {
@@ -39,18 +40,10 @@ void append_column(std::string& text, std::string_view name, const Points& point
   const char* separator = "";
   for (const auto& point : points) {
     text += separator;
-    append_number(text, value(point));
+    append_number(text, std::invoke(value, point));
     separator = ",";
   }
   text += "]";
-}
-
-template <class Records>
-std::string list_of(const Records& records) {
-  std::string text = "[";
-  for (const auto& record : records)
-    text.append(text.size() > 1 ? "," : "").append(to_json(record));
-  return text + "]";
 }
 
 } // namespace
@@ -58,10 +51,8 @@ std::string list_of(const Records& records) {
 std::string json_of(const StepHistory& steps, std::size_t from) {
   const auto points = std::span{steps.points()}.subspan(from);
   auto text = fmt::format(R"({{"from":{},"per_point":{})", from, steps.steps_per_point());
-  for_each_field<HistoryPoint>([&](const auto& field) {
-    append_column(text, field.name, points,
-                  [&](const HistoryPoint& at) { return std::invoke(field.member, at); });
-  });
+  for_each_field<HistoryPoint>(
+      [&](const auto& field) { append_column(text, field.name, points, field.member); });
   return text + "}";
 }
 
@@ -74,47 +65,23 @@ std::string json_of(const DurationHistogram& seconds) {
   };
   append("low", bins.low);
   append("high", bins.high);
-  text += R"(,"counts":[)";
-  const char* separator = "";
-  for (const auto count : bins.counts) {
-    text += separator;
-    append_number(text, count);
-    separator = ",";
-  }
-  text += "]";
+  append_column(text, "counts", bins.counts, std::identity{});
   append("median", seconds.quantile(0.5));
   append("p95", seconds.quantile(0.95));
   append("max", seconds.most());
   return text + "}";
 }
 
-std::string json_of(const EpochHistory& epochs) {
-  return list_of(epochs.epochs());
-}
-
-std::string json_of(const RecoveryHistory& recoveries) {
-  return list_of(recoveries.records());
-}
-
-std::string json_of(const GeneratedHistory& generated) {
-  return list_of(generated.records());
-}
-
 std::string json_of(const RunCurves& curves) {
   std::string text = fmt::format(R"({{"per_point":{})", curves.steps.steps_per_point());
-  const auto of_steps = [&](std::string_view name, const auto& value) {
-    append_column(text, name, curves.steps.points(), value);
-  };
-  const auto of_tests = [&](std::string_view name, const auto& value) {
-    append_column(text, name, curves.tests, value);
-  };
-  of_steps("step", [](const HistoryPoint& at) { return at.step; });
-  of_steps("loss", [](const HistoryPoint& at) { return at.loss; });
-  of_steps("accuracy", [](const HistoryPoint& at) { return at.accuracy; });
-  of_tests("test_step", [](const EpochRecord& at) { return at.step.value_or(0); });
-  of_tests("test_loss", [](const EpochRecord& at) { return at.test_loss.value_or(unknown); });
-  of_tests("test_accuracy",
-           [](const EpochRecord& at) { return at.test_accuracy.value_or(unknown); });
+  const auto& points = curves.steps.points();
+  append_column(text, "step", points, &HistoryPoint::step);
+  append_column(text, "loss", points, &HistoryPoint::loss);
+  append_column(text, "accuracy", points, &HistoryPoint::accuracy);
+  append_column(text, "test_step", curves.tests,
+                [](const EpochRecord& at) { return at.step.value_or(0); });
+  append_column(text, "test_loss", curves.tests, &EpochRecord::test_loss);
+  append_column(text, "test_accuracy", curves.tests, &EpochRecord::test_accuracy);
   return text + "}";
 }
 

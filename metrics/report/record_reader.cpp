@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::metrics {
 
@@ -21,14 +22,10 @@ public:
 
   bool null() { return put_nothing(); }
   bool boolean(bool value) { return put(value); }
-  bool number_integer(std::int64_t value) {
-    return put(JsonNumber{static_cast<double>(value), value, true});
-  }
-  bool number_unsigned(std::uint64_t value) {
-    return put(JsonNumber{static_cast<double>(value), static_cast<std::int64_t>(value), true});
-  }
-  bool number_float(double value, const std::string&) { return put(JsonNumber{.value = value}); }
-  bool string(const std::string& value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put(value); }
+  bool number_unsigned(std::uint64_t value) { return put(value); }
+  bool number_float(double value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
   bool binary(const nlohmann::json::binary_t&) { return put_nothing(); }
   bool start_object(std::size_t) { return open({.place = target()}); }
   bool start_array(std::size_t) { return open({.place = target(), .is_list = true}); }
@@ -48,8 +45,7 @@ private:
 
   /// The place of the next value.
   Place target();
-  template <class Value>
-  bool put(const Value& value) {
+  bool put(JsonScalar value) {
     target().put(value);
     return true;
   }
@@ -95,7 +91,8 @@ bool read_object(std::string_view json, const Place& record, std::string_view ke
 }
 
 Place member_of(CollectiveUses& uses, std::string_view key, std::size_t& /*next*/) {
-  const auto kind = std::ranges::find(collective_kind_names, key) - collective_kind_names.begin();
+  const std::string_view now = key == "buddy" ? "shard_replica" : key; // its name before 0.2
+  const auto kind = std::ranges::find(collective_kind_names, now) - collective_kind_names.begin();
   return kind < std::ssize(uses) ? Place::of(uses[static_cast<std::size_t>(kind)]) : Place{};
 }
 

@@ -14,7 +14,7 @@ namespace {
 /// Adds the line's assignment, if any, to `recorded`. Returns false if it does not have `slices`
 /// slices in all or a rank has fewer than `least`.
 bool add_slice_assignment(std::string_view line, std::int64_t slices, int least,
-                          RecordedAssignment& recorded) {
+                          std::map<std::int64_t, std::vector<int>>& recorded) {
   const auto step = parse_step(line);
   if (!step || step->slice_assignment.empty())
     return true;
@@ -28,11 +28,11 @@ bool add_slice_assignment(std::string_view line, std::int64_t slices, int least,
 
 } // namespace
 
-Result<RecordedAssignment> read_slice_assignment(const std::filesystem::path& events,
-                                                 std::int64_t slices, int least) {
+Result<std::map<std::int64_t, std::vector<int>>>
+read_slice_counts(const std::filesystem::path& events, std::int64_t slices, int least) {
   if (!std::filesystem::exists(events))
-    return fail(Errc::invalid_input, "{}: no such file (data.recorded_dealing)", events.string());
-  RecordedAssignment recorded;
+    return fail(Errc::invalid_input, "{}: no such file (data.replay_assignment)", events.string());
+  std::map<std::int64_t, std::vector<int>> recorded;
   std::int64_t number = 0;
   bool sound = true;
   for_each_line(events, [&](std::string_view text) {

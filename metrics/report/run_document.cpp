@@ -122,12 +122,6 @@ OrderedJson json_of_log(const std::deque<LogLine>& log) {
 
 } // namespace
 
-void RunDocument::add(LogLine line) {
-  log.push_back(std::move(line));
-  if (log.size() > most_lines)
-    log.pop_front();
-}
-
 std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
   switch (part) {
   case DocumentPart::status:
@@ -141,7 +135,7 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::steps:
     return json_of(document.history.steps, from);
   case DocumentPart::epochs:
-    return json_of(document.history.epochs);
+    return json_of_all(document.history.epochs.epochs());
   case DocumentPart::step_seconds:
     return json_of(document.history.step_seconds);
   case DocumentPart::workers:
@@ -153,9 +147,9 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::generation:
     return fmt::format("{}", document.generation);
   case DocumentPart::recoveries:
-    return json_of(document.history.recoveries);
+    return json_of_all(document.history.recoveries.records());
   case DocumentPart::generated:
-    return json_of(document.history.generated);
+    return json_of_all(document.history.generated.records());
   case DocumentPart::actors:
     return dumped(json_of_actors(document.actors));
   case DocumentPart::timeline:
@@ -163,7 +157,7 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
   case DocumentPart::checkpoints:
     return dumped(json_of_checkpoints(document.checkpoints));
   case DocumentPart::log:
-    return dumped(json_of_log(document.log));
+    return dumped(json_of_log(document.log.records()));
   case DocumentPart::config:
     return dumped(document.config);
   }

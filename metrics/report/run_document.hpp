@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,7 +54,6 @@ struct LogLine {
 };
 
 struct RunDocument {
-  static constexpr std::size_t most_lines = 50;
   static constexpr std::size_t most_spans = 3000;
 
   std::string status, error; ///< error: empty if nothing has failed
@@ -68,11 +66,8 @@ struct RunDocument {
   std::vector<ActorRecord> actors;
   std::optional<Timeline> timeline;
   CheckpointTotals checkpoints;
-  std::deque<LogLine> log;
+  Latest<LogLine, 50> log;
   std::string config;
-
-  /// Drops the oldest line when full.
-  void add(LogLine line);
 };
 
 /// The top-level keys of the document that can change.

@@ -4,7 +4,6 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "metrics/page/page.hpp"
-#include "metrics/report/run_json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -105,22 +104,6 @@ Status check_no_other_files(const std::filesystem::path& run) {
   return fail(Errc::invalid_input,
               "{} has files ({}) but no run of troupe; choose another run.name or run.output",
               escaped(run.string()), echoed(other));
-}
-
-Status RunFolder::append(const StepRecord& step) {
-  return lines_.steps.append(to_json(step));
-}
-
-Status RunFolder::append(const EpochRecord& epoch) {
-  return lines_.epochs.append(to_json(epoch));
-}
-
-Status RunFolder::append(const RecoveryRecord& recovery) {
-  return lines_.recoveries.append(to_json(recovery));
-}
-
-Status RunFolder::append(const GeneratedRecord& sample) {
-  return lines_.samples.append(to_json(sample));
 }
 
 Status RunFolder::settle() {

@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "metrics/report/detail/json_lines.hpp"
 #include "metrics/report/earlier_run.hpp"
+#include "metrics/report/run_json.hpp"
 
 #include <filesystem>
 #include <string>
@@ -34,6 +35,11 @@ struct RunWriter {
 /// Its line files.
 struct RunLines {
   JsonLines steps, epochs, recoveries, samples;
+
+  JsonLines& of(const StepRecord&) { return steps; }
+  JsonLines& of(const EpochRecord&) { return epochs; }
+  JsonLines& of(const RecoveryRecord&) { return recoveries; }
+  JsonLines& of(const GeneratedRecord&) { return samples; }
 };
 
 /// Blocks on files. Only one process may write to a folder.
@@ -56,10 +62,11 @@ public:
   /// Records of the steps before this process's first one.
   const Recollection& before() const { return before_; }
 
-  Status append(const StepRecord& step);
-  Status append(const EpochRecord& epoch);
-  Status append(const RecoveryRecord& recovery);
-  Status append(const GeneratedRecord& sample);
+  /// Appends a line to the record's file.
+  template <class Record>
+  Status append(const Record& record) {
+    return lines_.of(record).append(to_json(record));
+  }
 
   /// Writes queued lines. Error: that of the first file that cannot be written.
   Status settle();

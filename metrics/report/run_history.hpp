@@ -7,11 +7,29 @@
 #include "metrics/records/step.hpp"
 #include "metrics/report/duration_histogram.hpp"
 #include "metrics/report/epoch_history.hpp"
-#include "metrics/report/latest.hpp"
 #include "metrics/report/run_progress.hpp"
 #include "metrics/report/step_history.hpp"
 
+#include <cstddef>
+#include <deque>
+#include <utility>
+
 namespace troupe::metrics {
+
+/// The newest records of a kind.
+template <class Record, std::size_t most>
+class Latest {
+public:
+  void add(Record record) {
+    records_.push_back(std::move(record));
+    if (records_.size() > most)
+      records_.pop_front();
+  }
+  const std::deque<Record>& records() const { return records_; }
+
+private:
+  std::deque<Record> records_;
+};
 
 /// Membership changes.
 using RecoveryHistory = Latest<RecoveryRecord, 50>;

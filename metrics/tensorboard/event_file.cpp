@@ -90,7 +90,7 @@ Status EventFile::append(const StepRecord& step) {
     add(scalars, "throughput/samples_per_second", rate);
     add(scalars, "throughput/tokens_per_second", tokens_per_second(run_, rate));
   }
-  return append(step.time, step.step, scalars);
+  return append(scalars_record(step.time, step.step, scalars));
 }
 
 Status EventFile::append(const EpochRecord& epoch) {
@@ -98,12 +98,7 @@ Status EventFile::append(const EpochRecord& epoch) {
   add(scalars, "test/perplexity", perplexity(run_, epoch.test_loss));
   for (const auto& [rank, bytes] : peaks_)
     scalars.push_back({fmt::format("memory/rank_{}_peak_bytes", rank), static_cast<double>(bytes)});
-  return append(epoch.time, last_step_, scalars);
-}
-
-Status EventFile::append(system_clock::time_point time, std::int64_t step,
-                         std::span<const Scalar> scalars) {
-  return append(scalars_record(time, step, scalars));
+  return append(scalars_record(epoch.time, last_step_, scalars));
 }
 
 Status EventFile::append(std::string_view record) {

@@ -10,14 +10,11 @@
 
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace troupe::metrics {
-
-struct Scalar;
 
 /// One event file. Hands each record to the operating system at once, so that a killed process
 /// loses none. Blocks on files; one thread at a time.
@@ -43,8 +40,6 @@ private:
   EventFile(std::filesystem::path path, net::Descriptor file, const RunInfo& run)
       : path_{std::move(path)}, file_{std::move(file)}, run_{run} {}
   Status append(std::string_view record);
-  Status append(std::chrono::system_clock::time_point time, std::int64_t step,
-                std::span<const Scalar> scalars);
 
   std::filesystem::path path_;
   net::Descriptor file_;

@@ -1,6 +1,6 @@
 // The network for CIFAR-10 of He et al., "Deep Residual Learning for Image Recognition", CVPR 2016,
 // section 4.2: 6n + 2 layers, shortcuts without parameters (option A).
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/shared_keys.hpp"
 

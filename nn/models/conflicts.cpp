@@ -1,5 +1,5 @@
 // Conflicts between a model's keys, for any family.
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/models.hpp"
 
@@ -75,11 +75,11 @@ ConfigConflicts find_conflicts(const ModelConfig& model, const InputSpec& input)
   for (const auto& one : unused_keys(copy, *family))
     if (one.refused_elsewhere)
       found.push_back(not_taken(model, one));
-  if (input.target_kind == TargetKind::values && model.loss != "mean_squared_error")
-    found.push_back(
-        {{"model.loss", "data.dataset"},
-         fmt::format("{} needs class labels, but the targets of the data are values", model.loss),
-         "mean_squared_error"});
+  if (input.target_kind == TargetKind::values && model.loss != LossKind::mean_squared_error)
+    found.push_back({{"model.loss", "data.dataset"},
+                     fmt::format("{} needs class labels, but the targets of the data are values",
+                                 to_string(model.loss)),
+                     "mean_squared_error"});
   return found;
 }
 

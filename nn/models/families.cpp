@@ -1,6 +1,6 @@
 #include "nn/models/families.hpp"
 
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -75,6 +75,17 @@ std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family) {
       unused.push_back(std::move(one));
   }
   return unused;
+}
+
+std::optional<HuggingFaceForm> hugging_face_form(const ModelConfig& model, const InputSpec& input) {
+  const auto family = family_of(model);
+  if (!family || !family->hugging_face)
+    return std::nullopt;
+  return family->hugging_face(model, input);
+}
+
+std::vector<std::string> hugging_face_models(const ModelConfig& model) {
+  return names_where(model, [](const Family& family) { return family.hugging_face != nullptr; });
 }
 
 } // namespace troupe::nn

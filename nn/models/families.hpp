@@ -3,7 +3,7 @@
 /// that a config carries follow them.
 #pragma once
 
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "nn/models/family.hpp"
 
 #include <map>

@@ -67,7 +67,7 @@ public:
   void add() {
     builder_.begin_unit("embedding");
     const auto table = embedding_table(arguments_, "transformer.wte", size_.width);
-    const auto shared = arguments_.model.head != "own"
+    const auto shared = arguments_.model.head != HeadWeight::own
                             ? builder_.apply(Op::share, "transformer.wte.shared", {table})
                             : -1;
     auto x = embed(table);
@@ -157,7 +157,7 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
        .default_value = "gelu_new",
        .same = {"gelu_pytorch_tanh"}},
       {"layer_norm_epsilon", model.norm_epsilon, 1e-5, "model.norm_epsilon"},
-      {"tie_word_embeddings", model.head != "own", true, "model.head"},
+      {"tie_word_embeddings", model.head != HeadWeight::own, true, "model.head"},
       {"scale_attn_weights", true, true},
       {"scale_attn_by_inverse_layer_idx", false, false},
       {.name = "add_cross_attention", .value = false, .default_value = false, .is_written = false}};

@@ -3,7 +3,7 @@
 /// configuration files beside them, of transformers 4 and 5.
 #pragma once
 
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "nn/models/input.hpp"
 
 #include <cstdint>

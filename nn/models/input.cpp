@@ -20,13 +20,14 @@ InputSpec input_spec(const Config& config) {
     return {.name = "tokens",
             .sample = {data.sequence_length},
             .target = "targets",
-            .vocabulary = data.tokenizer == byte_tokenizer ? byte_vocabulary
-                                                           : config.model.vocabulary.value_or(1)};
+            .vocabulary = data.tokenizer.path == byte_tokenizer
+                              ? byte_vocabulary
+                              : config.model.vocabulary.value_or(1)};
   const auto* const own = custom_data_set(data);
   InputSpec input{.name = "features",
                   .sample =
                       own && own->sample ? own->sample(data) : Shape{std::ssize(data.features)}};
-  if (config.model.loss == "mean_squared_error")
+  if (config.model.loss == LossKind::mean_squared_error)
     input.target = "targets", input.target_kind = TargetKind::values;
   return input;
 }

@@ -43,8 +43,8 @@ std::vector<ModelKey> language_keys(ModelConfig& model) {
           "Vocabulary size: rows of the token embedding; null: the vocabulary size of the data",
           10000000),
       {.key = {"model.head",
-               &model.head,
-               {.choices = {"usual", "tied", "own"}},
+               choice(model.head),
+               {},
                "Weight of the head: tied (shared with the token embedding), own (separate) or "
                "usual (the model's default)"},
        .elsewhere = "{} is not a language model",

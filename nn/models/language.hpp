@@ -1,7 +1,7 @@
 /// Sizes, keys and layers that families of language models share.
 #pragma once
 
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "nn/models/family.hpp"
 
 #include <cstdint>

@@ -60,7 +60,7 @@ public:
   void add() {
     builder_.begin_unit("embedding");
     const auto table = embedding_table(arguments_, "model.embed_tokens", size_.width);
-    const auto shared = arguments_.model.head == "tied"
+    const auto shared = arguments_.model.head == HeadWeight::tied
                             ? builder_.apply(Op::share, "model.embed_tokens.shared", {table})
                             : -1;
     auto x = builder_.apply(Op::embedding, "model.embed_tokens", {arguments_.tokens, table});
@@ -148,7 +148,7 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
            .default_value = "default",
            .elsewhere = {"rope_scaling.rope_type", "rope_scaling.type"},
            .is_written = false},
-          {"tie_word_embeddings", model.head == "tied", false, "model.head"},
+          {"tie_word_embeddings", model.head == HeadWeight::tied, false, "model.head"},
           {"attention_bias", false, false},
           {"mlp_bias", false, false}};
 }

@@ -1,5 +1,5 @@
 // Hidden layers with relu between them.
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/shared_keys.hpp"
 

@@ -31,10 +31,6 @@ Status check(const ModelConfig& model, const ModelOptions& options) {
   if (!family_of(model))
     return fail(Errc::invalid_input, "there is no model \"{}\": {}", model.name,
                 suggestion(model.name, names_where(model, [](const Family&) { return true; })));
-  const std::vector<std::string> losses = {"cross_entropy", "mean_squared_error"};
-  if (std::ranges::count(losses, model.loss) == 0)
-    return fail(Errc::invalid_input, "there is no loss \"{}\": {}", model.loss,
-                suggestion(model.loss, losses));
   const auto& sample = options.input.sample.dims;
   if (options.batch < 1 || model.num_classes < 1 || sample.empty() ||
       std::ranges::any_of(sample, [](std::int64_t size) { return size < 1; }))
@@ -87,7 +83,7 @@ Result<Graph> build_model(const ModelConfig& model, const ModelOptions& options)
   const auto features = family_of(model)->add_features({builder, input, model, options.training});
   const auto logits =
       builder.linear("fc", features, model.num_classes, {.output = "logits", .bias = model.bias});
-  if (model.loss == "mean_squared_error")
+  if (model.loss == LossKind::mean_squared_error)
     builder.mean_squared_error("loss", logits, target);
   else
     builder.softmax_cross_entropy("loss", logits, target, options.label_smoothing);

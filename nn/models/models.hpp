@@ -9,7 +9,7 @@
 /// Face's names. Their units are "embedding", one for each block ("transformer.h.0"), and "head".
 #pragma once
 
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "core/config/validate.hpp"
 #include "core/error.hpp"
 #include "core/graph/graph.hpp"

@@ -1,6 +1,6 @@
 // He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, in torchvision's variant:
 // the stride of a bottleneck is in its 3x3 convolution.
-#include "core/config/training.hpp"
+#include "core/config/model.hpp"
 #include "nn/models/families.hpp"
 #include "nn/models/shared_keys.hpp"
 
@@ -104,15 +104,15 @@ private:
 
 TensorId add_resnet(const FeatureArguments& arguments) {
   ResNet model{arguments};
-  const auto x = model.stages(model.stem(arguments.input, arguments.model.stem == "imagenet"));
+  const auto x = model.stages(model.stem(arguments.input, arguments.model.stem == Stem::imagenet));
   arguments.builder.begin_unit("head");
   return arguments.builder.flatten("flatten", arguments.builder.global_avg_pool("avgpool", x));
 }
 
 std::vector<ModelKey> keys_of_resnet(ModelConfig& model) {
   return {{.key = {"model.stem",
-                   &model.stem,
-                   {.choices = {"cifar", "imagenet"}},
+                   choice(model.stem),
+                   {},
                    "First layers: a 3x3 convolution (cifar), or a 7x7 convolution and max pooling "
                    "(imagenet)"},
            .elsewhere = "{} has no imagenet stem"},
@@ -121,7 +121,7 @@ std::vector<ModelKey> keys_of_resnet(ModelConfig& model) {
 
 ConfigConflicts conflicts_of_resnet(const ModelConfig& model, const InputSpec& input) {
   const auto size = std::min(input.sample[0], input.sample[1]);
-  if (model.stem != "imagenet" || size >= 32)
+  if (model.stem != Stem::imagenet || size >= 32)
     return {};
   return {{{"model.stem", "data.image_size"},
            fmt::format("the imagenet stem shrinks images too much for image_size {}", size),

@@ -109,7 +109,9 @@ private:
   std::uint64_t values_bytes(const Initializer& tensor) const {
     return static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
   }
-  std::uint64_t bytes_of(const std::vector<FilePart>& parts) const;
+  std::uint64_t bytes_of(const std::vector<FilePart>& parts) const {
+    return onnx::bytes_of(parts, graph_, options_.dtype);
+  }
   std::uint64_t other_bytes() const {
     return draft_.nodes().bytes().size() + page; // page: estimate for names
   }
@@ -192,17 +194,6 @@ void ModelMaker::place_initializers(ModelFiles& files, bool beside) const {
   }
 }
 
-std::uint64_t ModelMaker::bytes_of(const std::vector<FilePart>& parts) const {
-  std::uint64_t sum = 0;
-  for (const auto& part : parts) {
-    sum += part.bytes.size();
-    if (!part.tensor.empty())
-      sum += static_cast<std::uint64_t>(graph_[*graph_.find(part.tensor)].shape.elements()) *
-             size_of(options_.dtype);
-  }
-  return sum;
-}
-
 /// GraphProto: node 1, name 2, input 11, output 12; initializers (5) come last.
 Message ModelMaker::graph_head() const {
   auto head = draft_.nodes();
@@ -229,6 +220,17 @@ void ModelMaker::put_before(ModelFiles& files) const {
 }
 
 } // namespace
+
+std::uint64_t bytes_of(const std::vector<FilePart>& parts, const Graph& graph, DType dtype) {
+  std::uint64_t bytes = 0;
+  for (const auto& [text, tensor] : parts) {
+    bytes += text.size();
+    if (!tensor.empty())
+      bytes +=
+          static_cast<std::uint64_t>(graph[*graph.find(tensor)].shape.elements()) * size_of(dtype);
+  }
+  return bytes;
+}
 
 Result<ModelFiles> make_model(const Graph& evaluation, const ExportOptions& options) {
   return ModelMaker{evaluation, options}.run();

@@ -42,6 +42,9 @@ struct FilePart {
   std::string tensor = {}; ///< a parameter or statistic; empty if none
 };
 
+/// Returns the size of a file with the values of the graph's tensors in `dtype`.
+std::uint64_t bytes_of(const std::vector<FilePart>& parts, const Graph& graph, DType dtype);
+
 struct ModelFiles {
   DType dtype = DType::f32;     ///< of the values
   std::vector<FilePart> model;  ///< in file order

@@ -14,55 +14,42 @@ std::vector<std::int64_t> on_all_sides(std::int64_t padding) {
 }
 
 /// Adds one node with the same inputs.
-void add_plain(Draft& draft, const Node& node, std::string_view op_type, std::size_t inputs) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < inputs; ++i)
-    names.push_back(draft.input(node.inputs[i]));
-  draft.add_node(op_type, names, draft.output(node.outputs[0]));
+Status add_plain(Draft& draft, const Node& node, std::string_view op_type,
+                 const Attributes& attributes = {}) {
+  std::vector<std::string> inputs;
+  for (const auto id : node.inputs)
+    inputs.push_back(draft.input(id));
+  draft.add_node(op_type, inputs, draft.output(node.outputs[0]), attributes);
+  return {};
 }
 
 Status conv2d(Draft& draft, const Node& node) {
   const auto& a = std::get<Conv2dAttributes>(node.attributes);
-  std::vector<std::string> inputs;
-  for (const auto id : node.inputs)
-    inputs.push_back(draft.input(id));
-  draft.add_node("Conv", inputs, draft.output(node.outputs[0]),
-                 {integers_attribute("kernel_shape", {a.kernel, a.kernel}),
-                  integers_attribute("strides", {a.stride, a.stride}),
-                  integers_attribute("pads", on_all_sides(a.padding))});
-  return {};
+  return add_plain(draft, node, "Conv",
+                   {integers_attribute("kernel_shape", {a.kernel, a.kernel}),
+                    integers_attribute("strides", {a.stride, a.stride}),
+                    integers_attribute("pads", on_all_sides(a.padding))});
 }
 
 Status batch_norm(Draft& draft, const Node& node) {
-  std::vector<std::string> inputs;
-  for (std::size_t i = 0; i < 5; ++i)
-    inputs.push_back(draft.input(node.inputs[i]));
   const auto& a = std::get<BatchNormAttributes>(node.attributes);
-  draft.add_node("BatchNormalization", inputs, draft.output(node.outputs[0]),
-                 {real_attribute("epsilon", a.eps)});
-  return {};
+  return add_plain(draft, node, "BatchNormalization", {real_attribute("epsilon", a.eps)});
 }
 
 Status layer_norm(Draft& draft, const Node& node) {
   if (draft.tensor(node.inputs[0]).shape.rank() == 4)
     return fail(Errc::unsupported, "a layer_norm of images cannot be exported to ONNX");
-  std::vector<std::string> inputs;
-  for (std::size_t i = 0; i < 3; ++i)
-    inputs.push_back(draft.input(node.inputs[i]));
-  draft.add_node("LayerNormalization", inputs, draft.output(node.outputs[0]),
-                 {integer_attribute("axis", -1),
-                  real_attribute("epsilon", std::get<LayerNormAttributes>(node.attributes).eps)});
-  return {};
+  return add_plain(draft, node, "LayerNormalization",
+                   {integer_attribute("axis", -1),
+                    real_attribute("epsilon", std::get<LayerNormAttributes>(node.attributes).eps)});
 }
 
 Status relu(Draft& draft, const Node& node) {
-  add_plain(draft, node, "Relu", 1);
-  return {};
+  return add_plain(draft, node, "Relu");
 }
 
 Status add(Draft& draft, const Node& node) {
-  add_plain(draft, node, "Add", 2);
-  return {};
+  return add_plain(draft, node, "Add");
 }
 
 std::vector<Message> windows(const PoolAttributes& a) {
@@ -72,9 +59,7 @@ std::vector<Message> windows(const PoolAttributes& a) {
 }
 
 Status max_pool(Draft& draft, const Node& node) {
-  draft.add_node("MaxPool", {draft.input(node.inputs[0])}, draft.output(node.outputs[0]),
-                 windows(std::get<PoolAttributes>(node.attributes)));
-  return {};
+  return add_plain(draft, node, "MaxPool", windows(std::get<PoolAttributes>(node.attributes)));
 }
 
 /// The average excludes padding, which is ONNX's default.
@@ -82,12 +67,8 @@ Status avg_pool(Draft& draft, const Node& node) {
   const auto& a = std::get<PoolAttributes>(node.attributes);
   const auto& x = draft.tensor(node.inputs[0]).shape;
   const bool global = a.kernel_h == x[1] && a.kernel_w == x[2] && a.padding == 0;
-  if (global)
-    add_plain(draft, node, "GlobalAveragePool", 1);
-  else
-    draft.add_node("AveragePool", {draft.input(node.inputs[0])}, draft.output(node.outputs[0]),
-                   windows(a));
-  return {};
+  return global ? add_plain(draft, node, "GlobalAveragePool")
+                : add_plain(draft, node, "AveragePool", windows(a));
 }
 
 Status subsample_pad(Draft& draft, const Node& node) {
@@ -122,11 +103,7 @@ Status flatten(Draft& draft, const Node& node) {
 }
 
 Status matmul(Draft& draft, const Node& node) {
-  std::vector<std::string> inputs;
-  for (const auto id : node.inputs)
-    inputs.push_back(draft.input(id));
-  draft.add_node("Gemm", inputs, draft.output(node.outputs[0]), {integer_attribute("transB", 1)});
-  return {};
+  return add_plain(draft, node, "Gemm", {integer_attribute("transB", 1)});
 }
 
 struct Form {

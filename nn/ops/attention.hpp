@@ -147,8 +147,7 @@ inline constexpr OpRecord cached_attention = {
 
 inline Status check_causal_attention_backward(const Attributes& attributes, Types in, Types out) {
   const std::size_t parts = in.size() == 4 ? 1 : 3;
-  TROUPE_TRY(expect_count(in, parts + 3));
-  TROUPE_TRY(expect_outputs(out, parts));
+  TROUPE_TRY(expect_counts(in, parts + 3, out, parts));
   const auto from = in.subspan(1, parts);
   TROUPE_TRY(const auto gave, infer_causal_attention(attributes, from));
   TROUPE_TRY(expect_type(in[0], gave[0], "dy"));

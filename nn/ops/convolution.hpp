@@ -113,8 +113,7 @@ inline Status check_backward_data_batch_norm(const Attributes& attributes, Types
   const auto& a = std::get<Conv2dAttributes>(attributes);
   const bool plain = a.residual == Residual::plain, two = a.residual == Residual::normalized;
   const std::size_t others = 7 + (plain ? 1 : two ? 5 : 0);
-  TROUPE_TRY(expect_count(in, others + (a.add_gradient ? 1 : 0)));
-  TROUPE_TRY(expect_outputs(out, two ? 11 : 6));
+  TROUPE_TRY(expect_counts(in, others + (a.add_gradient ? 1 : 0), out, two ? 11 : 6));
   TROUPE_TRY(expect_inverse(Op::conv2d, attributes, {out[0], in[1]}, in[0]));
   TROUPE_TRY(expect_batch_norm(in.subspan(2), out[0]));
   TROUPE_TRY(expect_sums(out.subspan(1), out[0].shape[3]));
@@ -130,8 +129,7 @@ inline Status check_backward_data_batch_norm(const Attributes& attributes, Types
 inline Status check_conv2d_backward_data(const Attributes& attributes, Types in, Types out) {
   if (std::get<Conv2dAttributes>(attributes).batch_norm_relu)
     return check_backward_data_batch_norm(attributes, in, out);
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
   return expect_inverse(Op::conv2d, attributes, {out[0], in[1]}, in[0]);
 }
 
@@ -144,8 +142,7 @@ inline constexpr OpRecord conv2d_backward_data = {
 };
 
 inline Status check_conv2d_backward_weight(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, std::get<Conv2dAttributes>(attributes).prologue ? 4 : 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, std::get<Conv2dAttributes>(attributes).prologue ? 4 : 2, out, 1));
   std::vector<TensorType> forward = {in[1], out[0]};
   forward.insert(forward.end(), in.begin() + 2, in.end());
   return expect_inverse(Op::conv2d, attributes, forward, in[0]);

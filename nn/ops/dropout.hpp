@@ -22,17 +22,12 @@ inline OutputTypes infer_dropout(const Attributes& attributes, Types inputs) {
   return std::vector{x};
 }
 
-/// Dropout is linear: the same op computes dx from dy.
-inline Status differentiate_dropout(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::dropout, node, 0, {dy, node.inputs[1]});
-  return {};
-}
-
 inline constexpr OpRecord dropout = {
     .op = Op::dropout,
     .infer = infer_dropout,
     .autocast = Autocast{AutocastRule::follow, "dropout"},
-    .gradient = differentiate_dropout,
+    // Dropout is linear: the same op computes dx from dy.
+    .gradient = propagate_with_input<Op::dropout, 1>,
     .flows_to = InputSet::only({0}),
     .clone = same_node,
     .in_place = 1,

@@ -17,22 +17,16 @@ OutputTypes infer_elementwise(const Attributes&, Types inputs) {
 
 /// dy, and an input or output of forward -> dx: all of one type.
 inline Status check_elementwise_backward(const Attributes&, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
   TROUPE_TRY(expect_type(in[1], in[0], "the tensor that forward saved"));
   return expect_type(out[0], in[0], "dx");
-}
-
-inline Status differentiate_relu(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::relu_backward, node, 0, {dy, node.outputs[0]});
-  return {};
 }
 
 inline constexpr OpRecord relu = {
     .op = Op::relu,
     .infer = infer_elementwise<1>,
     .autocast = Autocast{AutocastRule::follow, "relu"},
-    .gradient = differentiate_relu,
+    .gradient = propagate_with_output<Op::relu_backward, 0>,
     .clone = same_node,
     .in_place = 1,
 };
@@ -44,16 +38,11 @@ inline constexpr OpRecord relu_backward = {
     .in_place = 1,
 };
 
-inline Status differentiate_gelu(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::gelu_backward, node, 0, {dy, node.inputs[0]});
-  return {};
-}
-
 inline constexpr OpRecord gelu = {
     .op = Op::gelu,
     .infer = infer_elementwise<1>,
     .autocast = Autocast{AutocastRule::follow, "gelu"},
-    .gradient = differentiate_gelu,
+    .gradient = propagate_with_input<Op::gelu_backward, 0>,
     .clone = same_node,
     .in_place = 1,
 };
@@ -81,8 +70,7 @@ inline constexpr OpRecord swiglu = {
 };
 
 inline Status check_swiglu_backward(const Attributes&, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 3));
-  TROUPE_TRY(expect_outputs(out, 2));
+  TROUPE_TRY(expect_counts(in, 3, out, 2));
   for (const auto& type : {in[1], in[2], out[0], out[1]})
     TROUPE_TRY(expect_type(type, in[0], "each other tensor"));
   return {};

@@ -36,16 +36,10 @@ inline constexpr OpRecord embedding = {
     .clone = same_node,
 };
 
-inline Status check_embedding_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
-  return expect_inverse(Op::embedding, attributes, {in[1], out[0]}, in[0]);
-}
-
 inline constexpr OpRecord embedding_backward = {
     .op = Op::embedding_backward,
     .kind = OpKind::backward,
-    .check = check_embedding_backward,
+    .check = check_weight_gradient<Op::embedding>,
 };
 
 inline OutputTypes infer_position_embedding(const Attributes& attributes, Types inputs) {
@@ -82,16 +76,10 @@ inline constexpr OpRecord position_embedding = {
     .in_place = 1,
 };
 
-inline Status check_position_embedding_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 1));
-  TROUPE_TRY(expect_outputs(out, 1));
-  return expect_inverse(Op::position_embedding, attributes, {in[0], out[0]}, in[0]);
-}
-
 inline constexpr OpRecord position_embedding_backward = {
     .op = Op::position_embedding_backward,
     .kind = OpKind::backward,
-    .check = check_position_embedding_backward,
+    .check = check_addend_gradient<Op::position_embedding>,
 };
 
 inline OutputTypes infer_share(const Attributes&, Types inputs) {

@@ -10,9 +10,7 @@ inline OutputTypes infer_batch_norm_statistics(const Attributes& attributes, Typ
   const auto& a = std::get<FinalizeAttributes>(attributes);
   TROUPE_TRY(expect_count(inputs, 5));
   const auto& x = inputs[0];
-  TROUPE_TRY(expect_floating(x, "x"));
-  if (x.shape.rank() < 2)
-    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_rows(x, "x"));
   const auto channels = x.shape.dims.back();
   TROUPE_TRY(expect_channels(inputs.subspan(1), channels, "scale", "shift", "running_mean",
                              "running_var"));
@@ -56,9 +54,7 @@ inline OutputTypes infer_scale_shift(const Attributes& attributes, Types inputs)
   if (inputs.size() != 3 && inputs.size() != 4 && inputs.size() != 6)
     return wrong("takes 3, 4 or 6 inputs, has {}", inputs.size());
   const auto& x = inputs[0];
-  TROUPE_TRY(expect_floating(x, "x"));
-  if (x.shape.rank() < 2)
-    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_rows(x, "x"));
   const auto channels = x.shape.dims.back();
   TROUPE_TRY(expect_channels(inputs.subspan(1), channels, "factor", "offset"));
   if (inputs.size() > 3)
@@ -84,11 +80,8 @@ inline constexpr OpRecord scale_shift = {
 
 inline Status check_batch_norm_input_gradient(const Attributes&, Types in, Types out) {
   const bool passes_on = in.size() == 7;
-  TROUPE_TRY(expect_count(in, passes_on ? 7 : 5));
-  TROUPE_TRY(expect_outputs(out, passes_on ? 3 : 1));
-  TROUPE_TRY(expect_floating(in[0], "dy"));
-  if (in[0].shape.rank() < 2)
-    return wrong("dy must be (N, ..., C), is {}", in[0].shape.to_string());
+  TROUPE_TRY(expect_counts(in, passes_on ? 7 : 5, out, passes_on ? 3 : 1));
+  TROUPE_TRY(expect_rows(in[0], "dy"));
   TROUPE_TRY(expect_type(in[1], in[0], "x"));
   const auto channels = in[0].shape.dims.back();
   TROUPE_TRY(expect_channels(in.subspan(2), channels, "dy_factor", "x_factor", "offset"));

@@ -46,8 +46,7 @@ inline constexpr OpRecord matmul = {
 };
 
 inline Status check_matmul_backward_data(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
   return expect_inverse(Op::matmul, attributes, {out[0], in[1]}, in[0]);
 }
 
@@ -59,16 +58,10 @@ inline constexpr OpRecord matmul_backward_data = {
     .cost = cost_of_data_gradient,
 };
 
-inline Status check_matmul_backward_weight(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
-  return expect_inverse(Op::matmul, attributes, {in[1], out[0]}, in[0]);
-}
-
 inline constexpr OpRecord matmul_backward_weight = {
     .op = Op::matmul_backward_weight,
     .kind = OpKind::backward,
-    .check = check_matmul_backward_weight,
+    .check = check_weight_gradient<Op::matmul>,
     .cost = cost_of_weight_gradient,
 };
 
@@ -94,16 +87,10 @@ inline constexpr OpRecord bias = {
     .in_place = 1,
 };
 
-inline Status check_bias_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 1));
-  TROUPE_TRY(expect_outputs(out, 1));
-  return expect_inverse(Op::bias, attributes, {in[0], out[0]}, in[0]);
-}
-
 inline constexpr OpRecord bias_backward = {
     .op = Op::bias_backward,
     .kind = OpKind::backward,
-    .check = check_bias_backward,
+    .check = check_addend_gradient<Op::bias>,
 };
 
 } // namespace troupe::nn::ops

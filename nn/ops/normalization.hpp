@@ -9,9 +9,7 @@ inline OutputTypes infer_batch_norm(const Attributes& attributes, Types inputs) 
   const auto& a = std::get<BatchNormAttributes>(attributes);
   TROUPE_TRY(expect_count(inputs, a.add ? 6 : 5));
   const auto& x = inputs[0];
-  TROUPE_TRY(expect_floating(x, "x"));
-  if (x.shape.rank() < 2)
-    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_rows(x, "x"));
   TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale", "shift",
                              "running_mean", "running_var"));
   if (a.add)
@@ -71,8 +69,7 @@ inline constexpr OpRecord batch_norm = {
 
 /// dy and index have the shape of the pooled x.
 inline Status check_pooled_batch_norm_backward(const BatchNormAttributes& a, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 8));
-  TROUPE_TRY(expect_outputs(out, 3));
+  TROUPE_TRY(expect_counts(in, 8, out, 3));
   if (!a.relu || a.add || a.synchronized)
     return wrong("can be pooled only with relu");
   const auto& x = in[1];
@@ -148,9 +145,7 @@ inline TensorType by_row(const TensorType& x) {
 inline OutputTypes infer_layer_norm(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 3));
   const auto& x = inputs[0];
-  TROUPE_TRY(expect_floating(x, "x"));
-  if (x.shape.rank() < 2 || x.shape.dims.back() < 1)
-    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_rows(x, "x"));
   TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale", "shift"));
   return std::vector{x, by_row(x), by_row(x)};
 }
@@ -171,8 +166,7 @@ inline constexpr OpRecord layer_norm = {
 };
 
 inline Status check_layer_norm_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 5));
-  TROUPE_TRY(expect_outputs(out, 3));
+  TROUPE_TRY(expect_counts(in, 5, out, 3));
   const auto& x = in[1];
   TROUPE_TRY(expect_inverse(Op::layer_norm, attributes, {x, in[2], in[2]}, in[0]));
   TROUPE_TRY(expect_type(in[3], by_row(x), "saved_mean"));
@@ -190,9 +184,7 @@ inline constexpr OpRecord layer_norm_backward = {
 inline OutputTypes infer_rms_norm(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 2));
   const auto& x = inputs[0];
-  TROUPE_TRY(expect_floating(x, "x"));
-  if (x.shape.rank() < 2 || x.shape.dims.back() < 1)
-    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_rows(x, "x"));
   TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale"));
   return std::vector{x, by_row(x)};
 }
@@ -213,8 +205,7 @@ inline constexpr OpRecord rms_norm = {
 };
 
 inline Status check_rms_norm_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 4));
-  TROUPE_TRY(expect_outputs(out, 2));
+  TROUPE_TRY(expect_counts(in, 4, out, 2));
   const auto& x = in[1];
   TROUPE_TRY(expect_inverse(Op::rms_norm, attributes, {x, in[2]}, in[0]));
   TROUPE_TRY(expect_type(in[3], by_row(x), "saved_inv_rms"));

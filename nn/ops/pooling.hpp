@@ -26,28 +26,20 @@ inline Result<Shape> pooled_shape(const Attributes& attributes, Types inputs) {
 }
 
 inline OutputTypes infer_max_pool(const Attributes& attributes, Types inputs) {
-  const auto shape = pooled_shape(attributes, inputs);
-  if (!shape)
-    return failure(shape.error());
-  return std::vector{TensorType{*shape, inputs[0].dtype}, TensorType{*shape, DType::i32}};
-}
-
-inline Status differentiate_max_pool(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate(Op::max_pool_backward, node, 0, {dy, node.outputs[1]});
-  return {};
+  TROUPE_TRY(const auto shape, pooled_shape(attributes, inputs));
+  return std::vector{TensorType{shape, inputs[0].dtype}, TensorType{shape, DType::i32}};
 }
 
 inline constexpr OpRecord max_pool = {
     .op = Op::max_pool,
     .infer = infer_max_pool,
     .autocast = Autocast{AutocastRule::follow, "max_pool2d"},
-    .gradient = differentiate_max_pool,
+    .gradient = propagate_with_output<Op::max_pool_backward, 1>,
     .clone = same_node,
 };
 
 inline Status check_max_pool_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 2));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
   TROUPE_TRY(expect_type(in[1], {in[0].shape, DType::i32}, "saved index"));
   return expect_inverse(Op::max_pool, attributes, {out[0]}, in[0]);
 }
@@ -61,10 +53,8 @@ inline constexpr OpRecord max_pool_backward = {
 inline OutputTypes infer_avg_pool(const Attributes& attributes, Types inputs) {
   if (std::get<PoolAttributes>(attributes).prologue)
     return wrong("has no prologue");
-  const auto shape = pooled_shape(attributes, inputs);
-  if (!shape)
-    return failure(shape.error());
-  return std::vector{TensorType{*shape, inputs[0].dtype}};
+  TROUPE_TRY(const auto shape, pooled_shape(attributes, inputs));
+  return std::vector{TensorType{shape, inputs[0].dtype}};
 }
 
 inline constexpr OpRecord avg_pool = {

@@ -54,7 +54,7 @@ struct OpRecord {
   Maybe<Status(Propagation&, const Node&, TensorId dy)> gradient = std::nullopt;
   /// Inputs that the gradient of the first output flows to.
   InputSet flows_to = InputSet::all();
-  /// Its result is multiplied by the loss scale, its last input if present (passes/scale_loss).
+  /// Its result is multiplied by the loss scale, its last input if present (passes/annotate).
   bool takes_loss_scale = false;
 
   // Memory and time.

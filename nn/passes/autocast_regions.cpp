@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace troupe::nn {
 
@@ -26,13 +25,6 @@ std::string_view name_of(std::string_view entry) {
 std::string_view parent(std::string_view module) {
   const auto dot = module.rfind('.');
   return dot == std::string_view::npos ? std::string_view{} : module.substr(0, dot);
-}
-
-std::vector<std::string> outermost(const std::vector<std::string>& modules) {
-  std::vector<std::string> names;
-  std::ranges::copy_if(modules, std::back_inserter(names),
-                       [](const auto& module) { return parent(module).empty(); });
-  return names;
 }
 
 ConfigConflict conflict(std::string what, std::string allowed, std::string suggestion = {}) {

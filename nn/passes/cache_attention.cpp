@@ -4,7 +4,6 @@
 #include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -30,7 +29,9 @@ public:
     }
     if (!has_head_)
       return fail(Errc::invalid_input, "only a language model can continue a text");
-    drop_unread();
+    drop_nodes(graph_, [this](const Node& node, const std::vector<int>& uses) {
+      return is_wanted(node, uses);
+    });
     forget_targets();
     return drop_unused_tensors(graph_);
   }
@@ -96,19 +97,6 @@ private:
     return node.op == Op::cached_attention || std::ranges::any_of(node.outputs, [&](TensorId id) {
              return uses[static_cast<std::size_t>(id)] > 0 || graph_[id].name == "logits";
            });
-  }
-
-  void drop_unread() {
-    auto uses = count_uses(graph_);
-    std::vector<Node> nodes;
-    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node)
-      if (is_wanted(*node, uses))
-        nodes.push_back(std::move(*node));
-      else
-        for (const auto id : node->inputs)
-          --uses[static_cast<std::size_t>(id)];
-    graph_.nodes.assign(std::make_move_iterator(nodes.rbegin()),
-                        std::make_move_iterator(nodes.rend()));
   }
 
   /// Makes targets activations, which are removed if they are not read, so that a batch need not

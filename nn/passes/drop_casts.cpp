@@ -3,7 +3,6 @@
 #include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -27,7 +26,9 @@ public:
       if (node.op == Op::cast)
         visit(node);
     }
-    drop_unread();
+    drop_nodes(graph_, [this](const Node& node, const std::vector<int>& uses) {
+      return !is_droppable(node) || uses[static_cast<std::size_t>(node.outputs[0])] > 0;
+    });
     return drop_unused_tensors(graph_);
   }
 
@@ -51,18 +52,6 @@ private:
     if (equal != y && is_droppable(cast))
       same_[static_cast<std::size_t>(y)] = equal;
     sources_[static_cast<std::size_t>(y)] = x;
-  }
-
-  void drop_unread() {
-    auto uses = count_uses(graph_);
-    std::vector<Node> nodes;
-    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node)
-      if (is_droppable(*node) && uses[static_cast<std::size_t>(node->outputs[0])] == 0)
-        --uses[static_cast<std::size_t>(node->inputs[0])];
-      else
-        nodes.push_back(std::move(*node));
-    graph_.nodes.assign(std::make_move_iterator(nodes.rbegin()),
-                        std::make_move_iterator(nodes.rend()));
   }
 
   Graph graph_;

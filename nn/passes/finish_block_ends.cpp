@@ -1,4 +1,4 @@
-#include "nn/passes/finish_block_ends.hpp"
+#include "nn/passes/fuse_training.hpp"
 
 #include "nn/passes/detail/fusion_draft.hpp"
 

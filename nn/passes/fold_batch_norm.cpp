@@ -1,6 +1,6 @@
 #include "nn/passes/fold_batch_norm.hpp"
 
-#include "nn/passes/detail/rewrite.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,52 +14,40 @@ double factor(float scale, float variance, float eps) {
   return double{scale} / std::sqrt(double{variance} + double{eps});
 }
 
-class BatchNormFolder {
+class BatchNormFolder : FusionDraft {
 public:
   BatchNormFolder(const Graph& graph, const std::vector<std::string>& keep)
-      : graph_{graph}, keep_{keep}, uses_{count_uses(graph)} {}
+      : FusionDraft{graph, no_support, keep} {}
 
   FoldedGraph run() && {
     FoldedGraph folded;
-    std::vector<Node> nodes;
-    for (const auto& node : graph_.nodes) {
-      const auto convolution = convolution_before(node, nodes);
-      if (!convolution) {
-        nodes.push_back(node);
-        continue;
+    for (auto& node : nodes_)
+      if (const auto convolution = convolution_before(node)) {
+        folded.foldings.push_back(folding(nodes_[*convolution], node));
+        // The joined node takes the batch norm's position, because its residual may be computed
+        // after the convolution.
+        node = join(nodes_[*convolution], node);
+        drop(*convolution);
       }
-      folded.foldings.push_back(folding(nodes[*convolution], node));
-      // The joined node takes the batch norm's position, because its residual may be computed after
-      // the convolution.
-      auto joined = join(nodes[*convolution], node);
-      nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(*convolution));
-      nodes.push_back(std::move(joined));
-    }
-    graph_.nodes = std::move(nodes);
-    folded.graph = drop_unused_tensors(graph_);
+    folded.graph = std::move(*this).take();
     return folded;
   }
 
 private:
-  bool is_used_once(TensorId id) const { return uses_[static_cast<std::size_t>(id)] == 1; }
-
-  /// Returns the index of the convolution whose only reader is this batch norm.
-  std::optional<std::size_t> convolution_before(const Node& node,
-                                                const std::vector<Node>& nodes) const {
+  /// Returns the convolution whose only reader is this batch norm.
+  std::optional<NodeIndex> convolution_before(const Node& node) const {
     if (node.op != Op::batch_norm || std::get<BatchNormAttributes>(node.attributes).training)
       return std::nullopt;
     const auto x = node.inputs[0];
-    if (!is_used_once(x) || std::ranges::count(keep_, graph_[x].name) > 0 ||
-        !std::all_of(node.inputs.begin() + 1, node.inputs.begin() + 5,
-                     [this](TensorId id) { return is_used_once(id); }))
+    const auto made = maker(x, Op::conv2d);
+    if (!made || nodes_[*made].unit != node.unit || is_kept(x) ||
+        !std::all_of(node.inputs.begin(), node.inputs.begin() + 5,
+                     [this](TensorId id) { return has_one_reader(id); }))
       return std::nullopt;
-    const auto found = std::ranges::find_if(nodes, [&](const Node& made) {
-      return made.op == Op::conv2d && made.outputs[0] == x && made.unit == node.unit;
-    });
-    if (found == nodes.end() || std::get<Conv2dAttributes>(found->attributes).bias ||
-        !is_used_once(found->inputs[1]))
-      return std::nullopt;
-    return static_cast<std::size_t>(found - nodes.begin());
+    const auto& found = nodes_[*made];
+    return std::get<Conv2dAttributes>(found.attributes).bias || !has_one_reader(found.inputs[1])
+               ? std::nullopt
+               : made;
   }
 
   BatchNormFolding folding(const Node& convolution, const Node& batch_norm) const {
@@ -86,10 +74,6 @@ private:
       graph_[batch_norm.inputs[static_cast<std::size_t>(input)]].role = Role::activation;
     return convolution;
   }
-
-  Graph graph_;
-  const std::vector<std::string>& keep_;
-  std::vector<int> uses_;
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 #include "nn/passes/fuse.hpp"
 
-#include "nn/passes/detail/rewrite.hpp"
+#include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -9,41 +9,26 @@ namespace troupe::nn {
 
 namespace {
 
-class Fuser {
+class Fuser : FusionDraft {
 public:
   Fuser(const Graph& graph, const FusePatterns& patterns, const std::vector<std::string>& keep)
-      : graph_{graph}, patterns_{patterns}, keep_{keep}, uses_{count_uses(graph)},
-        makers_(graph.tensors.size(), -1), joined_(graph.nodes.size()) {
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-      for (const auto id : graph.nodes[i].outputs)
-        makers_[static_cast<std::size_t>(id)] = static_cast<int>(i);
-  }
+      : FusionDraft{graph, no_support, keep}, patterns_{patterns} {}
 
   Graph run() && {
-    Graph fused;
-    fused.tensors = graph_.tensors;
-    fused.units = graph_.units;
-    std::vector<Node> nodes;
     // Starts at the last node, because a longer pattern ends after the shorter one inside it.
-    for (std::size_t i = graph_.nodes.size(); i-- > 0;)
-      if (!joined_[i])
-        nodes.push_back(fused_node(graph_.nodes[i]));
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it)
-      fused.add_node(std::move(*it));
-    return drop_unused_tensors(fused);
+    for (NodeIndex i = nodes_.size(); i-- > 0;)
+      if (!is_dropped(i))
+        nodes_[i] = fused_node(nodes_[i]);
+    return std::move(*this).take();
   }
 
 private:
   /// Returns the node of this op that writes a tensor, if this reader is the only one.
-  std::optional<std::size_t> sole_maker(TensorId id, Op op, UnitId unit) const {
-    const auto i = static_cast<std::size_t>(id);
-    if (makers_[i] < 0 || uses_[i] != 1 || std::ranges::count(keep_, graph_[id].name) > 0)
-      return std::nullopt;
-    const auto maker = static_cast<std::size_t>(makers_[i]);
-    const auto& node = graph_.nodes[maker];
-    if (joined_[maker] || node.op != op || node.unit != unit || node.outputs[0] != id)
-      return std::nullopt;
-    return maker;
+  std::optional<NodeIndex> sole_maker(TensorId id, Op op, UnitId unit) const {
+    const auto made = maker(id, op);
+    const bool is_sole = made && has_one_reader(id) && !is_kept(id) && !is_dropped(*made) &&
+                         nodes_[*made].unit == unit;
+    return is_sole ? made : std::nullopt;
   }
 
   static bool is_plain(const Node& batch_norm) {
@@ -57,39 +42,39 @@ private:
         return join_bias(*matmul, node);
     if (node.op == Op::relu && patterns_.batch_norm_add_relu)
       if (const auto add = sole_maker(node.inputs[0], Op::add, node.unit))
-        if (const auto batch_norm = later_batch_norm(graph_.nodes[*add])) {
-          joined_[*add] = true;
-          return join_batch_norm(*batch_norm, node, &graph_.nodes[*add]);
+        if (const auto batch_norm = later_batch_norm(nodes_[*add])) {
+          drop(*add);
+          return join_batch_norm(*batch_norm, node, &nodes_[*add]);
         }
     if (node.op == Op::relu && patterns_.batch_norm_relu)
       if (const auto batch_norm = sole_maker(node.inputs[0], Op::batch_norm, node.unit))
-        if (is_plain(graph_.nodes[*batch_norm]))
+        if (is_plain(nodes_[*batch_norm]))
           return join_batch_norm(*batch_norm, node, nullptr);
     return node;
   }
 
-  std::optional<std::size_t> later_batch_norm(const Node& add) const {
-    std::optional<std::size_t> found;
+  std::optional<NodeIndex> later_batch_norm(const Node& add) const {
+    std::optional<NodeIndex> found;
     for (const auto id : add.inputs)
-      if (const auto maker = sole_maker(id, Op::batch_norm, add.unit))
-        if (is_plain(graph_.nodes[*maker]) && (!found || *maker > *found))
-          found = maker;
+      if (const auto made = sole_maker(id, Op::batch_norm, add.unit))
+        if (is_plain(nodes_[*made]) && (!found || *made > *found))
+          found = made;
     return found;
   }
 
-  Node join_bias(std::size_t matmul, const Node& bias) {
-    auto node = graph_.nodes[matmul];
+  Node join_bias(NodeIndex matmul, const Node& bias) {
+    auto node = nodes_[matmul];
     if (node.inputs.size() == 3)
       return bias; // the matmul already has a bias
-    joined_[matmul] = true;
+    drop(matmul);
     node.inputs.push_back(bias.inputs[1]);
     node.outputs = bias.outputs;
     return node;
   }
 
-  Node join_batch_norm(std::size_t batch_norm, const Node& relu, const Node* add) {
-    joined_[batch_norm] = true;
-    auto node = graph_.nodes[batch_norm];
+  Node join_batch_norm(NodeIndex batch_norm, const Node& relu, const Node* add) {
+    drop(batch_norm);
+    auto node = nodes_[batch_norm];
     auto& attributes = std::get<BatchNormAttributes>(node.attributes);
     attributes.relu = true;
     if (add) {
@@ -100,12 +85,7 @@ private:
     return node;
   }
 
-  const Graph& graph_;
   const FusePatterns& patterns_;
-  const std::vector<std::string>& keep_;
-  std::vector<int> uses_;
-  std::vector<int> makers_; ///< index of the node that writes a tensor; -1: none
-  std::vector<bool> joined_;
 };
 
 } // namespace

@@ -1,6 +1,5 @@
-#include "nn/passes/fuse_block_ends.hpp"
+#include "nn/passes/fuse_training.hpp"
 
-#include "nn/passes/detail/end_gradients.hpp"
 #include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "nn/passes/fuse_linear_loss.hpp"
+#include "nn/passes/fuse_training.hpp"
 
 #include "nn/passes/detail/fusion_draft.hpp"
 
@@ -40,8 +40,7 @@ private:
 } // namespace
 
 Graph fuse_linear_loss(const Graph& training, const std::vector<std::string>& keep) {
-  const FusionSupport none;
-  return LinearLossFuser{training, none, keep}.run();
+  return LinearLossFuser{training, no_support, keep}.run();
 }
 
 } // namespace troupe::nn

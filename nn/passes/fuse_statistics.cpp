@@ -1,4 +1,4 @@
-#include "nn/passes/fuse_statistics.hpp"
+#include "nn/passes/fuse_training.hpp"
 
 #include "nn/passes/detail/fusion_draft.hpp"
 

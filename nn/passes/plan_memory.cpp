@@ -193,8 +193,6 @@ Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options
     const auto block = lifetimes.block_of(i);
     planned.plan.offsets.push_back(block < 0 ? MemoryPlan::not_in_arena
                                              : blocks[static_cast<std::size_t>(block)].offset);
-    if (block >= 0)
-      planned.unshared_bytes += round_up(bytes_of(graph.tensors[i]), options.alignment);
   }
   return planned;
 }

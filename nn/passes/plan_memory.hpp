@@ -22,7 +22,6 @@ struct PlannedMemory {
   MemoryPlan plan;
   /// Lower bound of every plan: the largest number of bytes that are live at one time (live_bytes).
   std::size_t lower_bound_bytes = 0;
-  std::size_t unshared_bytes = 0; ///< with separate memory for each activation
 };
 
 /// Assigns offsets to all activations. A tensor lives from the node that writes it to the last node

@@ -1,5 +1,5 @@
-// A parameter server shard receives messages that no rank may send: its generation fails, and its
-// memory stays unchanged.
+// A parameter server shard reports its steps. If it receives messages that no rank may send, its
+// generation fails, and its memory stays unchanged.
 #include "actors/roles/async_shard_manager.hpp"
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
@@ -30,17 +30,22 @@ public:
         .rank_state = rank_state_,
         .slice_assignment = data::SliceAssignment::on_demand(2, 2),
         .optimizer = [](std::int64_t) { return OptimizerArguments{}; }};
-    const auto owner = training::ParameterServerShard::create(reducer, {.staleness = 1}).value();
+    const auto owner = training::ParameterServerShard::create(reducer).value();
     coordinator_ = test::spawn_stub<coordinator_actor>(
-        system_, [this](atom::failed, const Error& error) { error_.set_value(error); });
-    shard_bytes_ = rank_state_->state->plan().shard_elements() * sizeof(float);
+        system_, [this](atom::failed, const Error& error) { error_.set_value(error); },
+        [this](atom::vote, std::int32_t, std::int64_t step) {
+          caf::anon_send(shard_manager_, atom::advance_v, step);
+        },
+        [this](atom::step_committed, const StepReport& report) { report_.set_value(report); });
+    shard_bytes_ = rank_state_->state->layout().plan().shard_elements() * sizeof(float);
     memory_ = rank_state_->device().allocate(shard_bytes_, MemoryKind::communication).value();
     point_to_point_ = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value();
-    shard_manager_ = test::spawn_state<AsyncShardManagerState, shard_manager_actor>(
-        system_, AsyncShardManagerSetup{.reducer = std::move(reducer),
+    shard_manager_ = test::spawn_state<AsyncShardManagerState, parameter_server_actor>(
+        system_, AsyncShardManagerSetup{.rank_state = rank_state_,
+                                        .slice_assignment = reducer.slice_assignment,
                                         .owner = owner,
                                         .point_to_point = point_to_point_,
-                                        .saver = {.coordinator = coordinator_}});
+                                        .others = {.coordinator = coordinator_}});
   }
   ~SingleServer() {
     // As in a generation: enqueued work uses memory that is freed with the shard.
@@ -63,6 +68,16 @@ public:
     return error.get();
   }
 
+  /// The rank's worker has computed a slice.
+  void computed(const WorkerStep& slice) {
+    caf::anon_send(shard_manager_, atom::done_v, slice, SpansPtr{});
+  }
+  StepReport report() {
+    auto report = report_.get_future();
+    REQUIRE(report.wait_for(20s) == std::future_status::ready);
+    return report.get();
+  }
+
 private:
   static std::shared_ptr<training::RankState> make_rank_state() {
     StorageLayout layout;
@@ -77,8 +92,8 @@ private:
     rank_state->state = training::ModelState::create(
                             rank_state->device(), layout,
                             {.optimizer_slots = {"momentum"},
-                             .strategy = collectives::strategy_of(
-                                 {.strategy = StrategyKind::async, .stale = {.staleness = 1}}, 2)})
+                             .strategy = training::strategy_of(
+                                 {.strategy = StrategyKind::async, .async = {.staleness = 1}}, 2)})
                             .value();
     Checkpoint start;
     const std::vector<float> values = {1, -2, 3, -4, 5};
@@ -89,13 +104,14 @@ private:
 
   std::shared_ptr<training::RankState> rank_state_;
   std::promise<Error> error_;
+  std::promise<StepReport> report_;
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   std::shared_ptr<collectives::PointToPoint> point_to_point_;
   std::size_t shard_bytes_ = 0;
   BufferPtr memory_;
   coordinator_actor coordinator_;
-  shard_manager_actor shard_manager_;
+  parameter_server_actor shard_manager_;
 };
 
 } // namespace
@@ -116,4 +132,19 @@ TEST_CASE("gradients that arrive twice fail the generation") {
   owner.send({.step = 1, .slice = 0});
   owner.send({.step = 1, .slice = 1});
   CHECK_THAT(owner.error().message, ContainsSubstring("gradients that are not expected now"));
+}
+
+TEST_CASE("a rank reports the sum of its slices' measurements with a step that is applied") {
+  SingleServer owner;
+  owner.computed({.step = 1, .loss = 8, .samples = 2}); // of the next step
+  owner.computed({.step = 0, .loss = 1, .samples = 4, .busy = 10ms, .ready_batches = 2});
+  owner.computed({.step = 0, .loss = 2, .samples = 3, .busy = 20ms, .ready_batches = 1});
+  for (const int slice : {0, 1})
+    owner.send({.step = 0, .slice = slice});
+  const auto report = owner.report();
+  CHECK(report.worker.step == 0);
+  CHECK(report.worker.loss == 3);
+  CHECK(report.worker.samples == 7);
+  CHECK(report.worker.busy == 30ms);
+  CHECK(report.worker.ready_batches == 1);
 }

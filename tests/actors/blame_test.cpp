@@ -1,7 +1,7 @@
 // Tests which nodes are left out for broken links: by examples, and by comparison with all sets of
 // nodes.
 #include "actors/membership/blame.hpp"
-#include "actors/node/return_delay.hpp"
+#include "actors/node/backoff.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

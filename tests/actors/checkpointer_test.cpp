@@ -36,7 +36,7 @@ struct Archive : test::Deterministic {
         system, CheckpointerSetup{.store = store,
                                   .state = rank_state->state,
                                   .metadata = {{"seed", "7"}},
-                                  .steps_per_epoch = 4,
+                                  .plan = {job_that_saves(), 4},
                                   .keep = keep});
     scheduler.run();
   }
@@ -47,19 +47,20 @@ struct Archive : test::Deterministic {
 
   /// Sets every parameter to `value`.
   void set_parameters(float value) const {
-    std::fill_n(rank_state->state->parameters(0), rank_state->state->plan().elements, value);
+    const auto& state = *rank_state->state;
+    std::fill_n(state.buffers().parameters(0), state.layout().plan().elements, value);
   }
   SnapshotPtr copy(std::int64_t step) {
-    auto snapshot = std::make_shared<training::Snapshot>();
-    snapshot->step = step;
-    reducer.copy_state(snapshot.get());
+    auto snapshot = rank_state->state->begin_snapshot(step);
+    REQUIRE(snapshot);
+    reducer.copier().take(snapshot->get());
     REQUIRE(rank_state->communication->synchronize());
-    return snapshot;
+    return *std::move(snapshot);
   }
   StateChunkPtr copy_chunk(std::int64_t step, std::size_t index) {
     auto chunk = std::make_shared<training::StateChunk>();
     chunk->step = step;
-    reducer.gather_chunk(index, chunk.get());
+    reducer.copier().gather(index, chunk.get());
     REQUIRE(rank_state->communication->synchronize());
     return chunk;
   }
@@ -85,7 +86,7 @@ struct Archive : test::Deterministic {
   metrics::CheckpointRecord save(std::int64_t step) { return finish(write(copy(step))); }
   ShardOutcome write_chunks(std::int64_t step) { return take_chunks(step, chunks(), true); }
   ShardOutcome hash_chunks(std::int64_t step) {
-    return take_chunks(step, training::count_parameter_chunks(rank_state->state->saved()), false);
+    return take_chunks(step, rank_state->state->layout().whole().parameter_chunks(), false);
   }
   ShardOutcome take_chunks(std::int64_t step, std::size_t count, bool write_too) {
     ShardOutcome part;
@@ -104,7 +105,7 @@ struct Archive : test::Deterministic {
     return static_cast<std::size_t>(
         std::distance(std::filesystem::directory_iterator{store.folder(), none}, {}));
   }
-  std::size_t chunks() const { return rank_state->state->saved().size(); }
+  std::size_t chunks() const { return rank_state->state->layout().whole().size(); }
 
   ScratchFolder folder;
   CheckpointStore store;
@@ -144,11 +145,29 @@ TEST_CASE("a checkpoint contains the state at the snapshot and is named after it
   CHECK(written->step == 6);
   CHECK(written->epoch == 1);
   CHECK(written->metadata.at("seed") == "7");
-  const auto& name = archive.rank_state->state->layout().parameters.front().name;
+  const auto& name = archive.rank_state->state->layout().storage().parameters.front().name;
   REQUIRE(written->find(name));
   CHECK(std::ranges::count(written->find(name)->values, 0.25f) ==
         std::ssize(written->find(name)->values));
   CHECK(written->find(optimizer_tensor_name("momentum", name)));
+}
+
+TEST_CASE("a snapshot's memory is free for the next one after all chunks are written") {
+  Archive archive;
+  const auto& state = *archive.rank_state->state;
+  const auto snapshot = archive.copy(1);
+  const auto early = state.begin_snapshot(2);
+  REQUIRE_FALSE(early);
+  CHECK(early.error().message == "the state of step 2 cannot be copied: an earlier copy is still "
+                                 "being written");
+  for (std::size_t chunk = 1; chunk < state.layout().written().size(); ++chunk)
+    snapshot->release(chunk);
+  CHECK_FALSE(state.begin_snapshot(2));
+  snapshot->release(0);
+  CHECK(state.begin_snapshot(2));
+  const auto written = archive.copy(3);
+  CHECK_FALSE(archive.finish(archive.write(written)).failure);
+  CHECK(state.begin_snapshot(4)); // CHECKPOINTER has released all chunks
 }
 
 TEST_CASE("a state written in chunks gives the same file as a snapshot") {
@@ -279,7 +298,9 @@ TEST_CASE("partial files of a killed process are removed at startup") {
   testing::write_bytes(left / "model.safetensors.tmp-999999999", "half");
   Archive archive;
   const auto another = test::spawn_state<CheckpointerState, checkpointer_actor>(
-      archive.system, CheckpointerSetup{.store = store, .state = archive.rank_state->state});
+      archive.system, CheckpointerSetup{.store = store,
+                                        .state = archive.rank_state->state,
+                                        .plan = {job_that_saves(), 4}});
   archive.scheduler.run();
   CHECK_FALSE(std::filesystem::exists(left));
 }

@@ -72,7 +72,7 @@ public:
       });
     });
     for (const auto& [address, daemon] : daemons_)
-      self->send(daemon->consensus, atom::failed_v, last().number);
+      self->send(daemon->consensus, atom::lost_v, last().number);
   }
   /// Proposes the first record of another job, which needs no vote.
   void propose_first(const std::string& address, const Record& record) {
@@ -80,7 +80,7 @@ public:
     scheduler.run();
   }
   void loses_leader(const std::string& address) {
-    self->send(daemons_.at(address)->consensus, atom::failed_v, last().number);
+    self->send(daemons_.at(address)->consensus, atom::lost_v, last().number);
   }
   /// Starts a lost daemon again, as another process that takes no part yet.
   void replace(const std::string& address) {
@@ -125,7 +125,7 @@ public:
   }
   Error why_no_leader(const std::string& address) {
     Error why;
-    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::lead_v,
+    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::follow_v,
                                 std::int64_t{-1});
     scheduler.run();
     answer.receive([](const std::string&, const Record&) { FAIL("it names a leader"); },
@@ -140,7 +140,7 @@ public:
   /// Returns the last record that this daemon knows.
   Record knows(const std::string& address) {
     Record known;
-    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::lead_v,
+    auto answer = self->request(daemons_.at(address)->consensus, caf::infinite, atom::follow_v,
                                 std::int64_t{-1});
     scheduler.run();
     answer.receive([&](const std::string&, const Record& record) { known = record; },
@@ -206,13 +206,13 @@ private:
 
   void connect(const std::string& one, const std::string& other) {
     if (lives(one) && lives(other)) {
-      self->send(daemons_.at(one)->consensus, atom::join_v, who(other),
+      self->send(daemons_.at(one)->consensus, atom::introduce_v, who(other),
                  peer_actor{daemons_.at(other)->consensus});
-      self->send(daemons_.at(other)->consensus, atom::join_v, who(one),
+      self->send(daemons_.at(other)->consensus, atom::introduce_v, who(one),
                  peer_actor{daemons_.at(one)->consensus});
     }
     if (lives(one))
-      self->send(daemons_.at(one)->consensus, atom::done_v, other);
+      self->send(daemons_.at(one)->consensus, atom::introduce_v, other);
   }
 
   Record record_of(const std::string& leader, std::int64_t number) const {
@@ -267,7 +267,7 @@ private:
       if (!lives(address))
         return builder->quit();
       const auto generation = last().number;
-      builder->request(daemons_.at(address)->consensus, caf::infinite, atom::lead_v, generation)
+      builder->request(daemons_.at(address)->consensus, caf::infinite, atom::follow_v, generation)
           .then(
               [this, builder, address](const std::string& leader, const Record& last) {
                 if (leader == address)

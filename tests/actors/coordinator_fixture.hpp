@@ -46,7 +46,6 @@ struct Seen {
   std::vector<CheckpointShards>
       checkpoints;                     ///< checkpoints that the CHECKPOINTER was asked to finish
   std::vector<SharedFailure> failures; ///< failures of several nodes, as reported to MEMBERSHIP
-  std::vector<Error> node_failures;    ///< failures of one node, as reported to MEMBERSHIP
 };
 
 /// Records a message that all ranks receive only for rank 0.
@@ -72,7 +71,7 @@ inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int ra
                         .is_last = chunk + 1 == chunks,
                         .parameters_sha256 = seen->is_sharded ? "" : "digest"};
   };
-  return spawn_stub<shard_manager_actor>(
+  return spawn_stub<synchronous_shard_manager_actor>(
       system, [seen](atom::synchronize, std::int64_t steps) { seen->meetings.push_back(steps); },
       [rank, seen](atom::evaluate, std::int64_t step) {
         if (rank == 0)
@@ -204,12 +203,8 @@ struct NodeRuntime : Deterministic {
     generator = spawn_state<GeneratorStub, generator_actor>(system, seen);
     if (nodes.size() > 1)
       membership = spawn_stub<membership_actor>(
-          system,
-          [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
+          system, [seen = seen](atom::failed, std::int64_t, const SharedFailure& failure) {
             seen->failures.push_back(failure);
-          },
-          [seen = seen](atom::failed, std::int64_t, const Error& error) {
-            seen->node_failures.push_back(error);
           });
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(
         system,
@@ -217,10 +212,12 @@ struct NodeRuntime : Deterministic {
             .plan = training::JobPlan{two_epochs, 6},
             .first_step = first_step,
             .generation = {.number = 1, .nodes = std::move(nodes)},
+            .timeouts = {.detection = std::chrono::seconds{5},
+                         .collective = std::chrono::seconds{0}},
             .window = 4,
             .agree = [steps_of_a_round](
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
-            .balancer = {.slice_assignment = slice_assignment},
+            .balancer = data::SliceBalancer{std::move(slice_assignment)},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .info = {.operations_per_step = 6e9},
             .totals = {.best = std::move(best)},

@@ -190,7 +190,7 @@ TEST_CASE("saving waits for the shards of all ranks, and the digest comes last")
 }
 
 TEST_CASE("the best evaluation so far is saved, even if no checkpoint is due") {
-  NodeRuntime runtime{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{"loss", 2.0}};
+  NodeRuntime runtime{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{BestMetric::loss, 2.0}};
   runtime.start();
   runtime.commit_all(0, 6);
   runtime.evaluated(); // a loss of 1.5
@@ -203,7 +203,8 @@ TEST_CASE("the best evaluation so far is saved, even if no checkpoint is due") {
 }
 
 TEST_CASE("the digest belongs to the last parameters, not to an earlier checkpoint") {
-  NodeRuntime runtime{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{"loss"}, false, true};
+  NodeRuntime runtime{
+      0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{BestMetric::loss}, false, true};
   runtime.start();
   runtime.commit_all(0, 6);
   runtime.evaluated(); // the best so far: saved
@@ -215,7 +216,7 @@ TEST_CASE("the digest belongs to the last parameters, not to an earlier checkpoi
 }
 
 TEST_CASE("the metric determines whether higher or lower is better") {
-  BestSoFar none{"none"}, accuracy{"accuracy"}, loss{"loss", 1.0};
+  BestSoFar none{BestMetric::none}, accuracy{BestMetric::accuracy}, loss{BestMetric::loss, 1.0};
   CHECK_FALSE(none.beat({.loss = 1, .accuracy = 1}));
   CHECK(accuracy.beat({.loss = 1, .accuracy = 0.5}));
   CHECK_FALSE(accuracy.beat({.loss = 0.1, .accuracy = 0.5}));

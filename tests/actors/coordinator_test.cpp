@@ -54,9 +54,9 @@ TEST_CASE("a node with training data other than the leader's is reported, and th
                      worker_actor{}, shard_manager_actor{}, runtime.metrics);
   runtime.scheduler.run();
   CHECK_FALSE(runtime.seen->outcome);
-  REQUIRE(runtime.seen->node_failures.size() == 1);
-  CHECK(runtime.seen->node_failures.front().code == Errc::data);
-  CHECK(runtime.seen->node_failures.front().where.node == "b:1");
+  REQUIRE(runtime.seen->failures.size() == 1);
+  CHECK(runtime.seen->failures.front().error.code == Errc::data);
+  CHECK(runtime.seen->failures.front().error.where.node == "b:1");
 }
 
 TEST_CASE("messages that name a rank outside of the generation are ignored") {

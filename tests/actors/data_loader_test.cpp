@@ -46,11 +46,8 @@ struct Larder : test::Deterministic {
         system, [this](atom::failed, const Error& error) { errors.push_back(error); });
     loader = test::spawn_state<DataLoaderState, data_loader_actor>(
         system, DataLoaderSetup{.rank_states = generation->rank_states,
-                                .training = job.training,
-                                .evaluation = generation->evaluation,
                                 .slice_assignment = generation->slice_assignment,
                                 .steps = job.plan.total_steps(),
-                                .producers = generation->producers,
                                 .coordinator = coordinator});
   }
   ~Larder() {

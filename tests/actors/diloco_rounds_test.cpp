@@ -2,8 +2,8 @@
 // arrived.
 #include "actors/roles/detail/diloco_rounds.hpp"
 #include "core/config/config.hpp"
-#include "training/diloco/pseudo_gradient_codec.hpp"
 #include "training/generation.hpp"
+#include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -23,16 +23,16 @@ Config two_replica_groups() {
   config.model.name = "mlp";
   config.model.hidden = {4};
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 8;
+  config.data.limit = 8;
   config.data.image_size = 8;
   config.data.batch_size = 4;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::diloco;
-  config.parallel.rounds.local_steps = 4;
+  config.parallel.diloco.steps = 4;
   config.train.evaluate_every = 0;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = "no-such-folder";
   return config;
 }
@@ -70,7 +70,7 @@ private:
   BufferPtr values_ =
       state_->rank_state()
           .device()
-          .allocate(training::pseudo_gradient_bytes(on_->strategy.outer.compression,
+          .allocate(training::pseudo_gradient_bytes(on_->strategy.diloco.compress,
                                                     state_->fragments().front().chunk),
                     MemoryKind::communication)
           .value();
@@ -78,8 +78,7 @@ private:
       {.state = state_,
        .sum = on_->sums.front(),
        .point_to_point = collectives::PointToPoint::open({.process_of = {0, 0}}, nullptr).value()},
-      {},
-      [](std::chrono::milliseconds, const std::function<void()>&) { FAIL("nobody is late"); }};
+      [](std::chrono::milliseconds, const std::function<Status()>&) { FAIL("nobody is late"); }};
 };
 
 } // namespace

@@ -28,12 +28,13 @@ struct Workshop {
   void spawn() {
     builder = system->spawn<generation_builder_actor::stateful_impl<GenerationBuilderState>,
                             caf::detached>(GenerationBuilderSetup{
-        .config = config,
+        .join = {.system = *system,
+                 .config = config,
+                 .network = network,
+                 .say = [this](const std::string& text) { said.push_back(text); },
+                 .stopped_within = [this](std::chrono::milliseconds) { return stopped; }},
         .options = options,
         .exposition = *exposition,
-        .network = network,
-        .say = [this](const std::string& text) { said.push_back(text); },
-        .stopped_within = [this](std::chrono::milliseconds) { return stopped; },
         .built = [this] { ++times_built; }});
   }
   Result<BuiltGenerationPtr> form() {
@@ -130,7 +131,7 @@ TEST_CASE(
 
 TEST_CASE("a job that does not fit into memory is invalid input, and the error suggests a remedy") {
   auto job = test::small_job();
-  job.devices.engine = "interpreter";
+  job.devices.engine = Engine::interpreter;
   job.train.evaluate_every = 1;
   job.data.eval_batch_size = std::int64_t{1}
                              << 40; // more bytes than the address space of a process

@@ -37,7 +37,7 @@ std::shared_ptr<const training::Job> job_of(StrategyKind strategy, std::int64_t 
 struct Shared {
   StrategyKind strategy;
   int slices;
-  const char* precision = "fp32";
+  Precision precision = Precision::fp32;
 };
 
 std::shared_ptr<const training::Job> job_of(const Shared& shared, std::int64_t steps) {
@@ -112,10 +112,10 @@ Checkpoint through_a_generation(const std::shared_ptr<training::CompiledJob>& co
 /// Whether a rank has the statistics that remained after a step.
 bool has_committed(const training::RankState& rank_state, std::int64_t step,
                    const Checkpoint& left) {
-  const auto& layout = rank_state.state->layout();
+  const auto& layout = rank_state.state->layout().storage();
   std::vector<float> values(layout.statistic_elements);
   auto& stream = *rank_state.communication;
-  rank_state.device().copy(stream, values.data(), rank_state.state->committed_statistics(step),
+  rank_state.device().copy(stream, values.data(), rank_state.state->statistics().committed(step),
                            values.size() * sizeof(float));
   REQUIRE(stream.synchronize());
   return std::ranges::all_of(layout.statistics, [&](const Slot& slot) {
@@ -176,11 +176,11 @@ TEST_CASE("generations of 4, 3, 2 and 1 workers continue from each other on one 
 
 TEST_CASE("with two-phase commit, every rank has the first slice's statistics after each step") {
   testing::need_device();
-  const auto shared =
-      GENERATE(Shared{StrategyKind::dp, 4}, Shared{StrategyKind::ddp, 3},
-               Shared{StrategyKind::zero1, 2, "amp_fp16"},
-               Shared{StrategyKind::zero2, 4, "amp_bf16"}, Shared{StrategyKind::zero3, 3, "bf16"});
-  CAPTURE(to_string(shared.strategy), shared.slices, shared.precision);
+  const auto shared = GENERATE(Shared{StrategyKind::dp, 4}, Shared{StrategyKind::ddp, 3},
+                               Shared{StrategyKind::zero1, 2, Precision::amp_fp16},
+                               Shared{StrategyKind::zero2, 4, Precision::amp_bf16},
+                               Shared{StrategyKind::zero3, 3, Precision::bf16});
+  CAPTURE(to_string(shared.strategy), shared.slices, to_string(shared.precision));
   constexpr std::int64_t steps = 3;
   // With one process, the remaining statistics are those of the first rank.
   const auto alone = training::compile_job(job_of(shared, 1), shared.slices, {}).value();

@@ -1,6 +1,6 @@
 // Tests a GENERATOR that receives the parameters of a real rank.
 #include "actors/roles/generator.hpp"
-#include "inference/generate.hpp"
+#include "inference/continuation.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -56,10 +56,10 @@ struct Author : test::Deterministic {
         system, GeneratorSetup{.state = rank_state->state, .config = of});
   }
   void give_parameters(const generator_actor& to) {
-    const auto count = training::count_parameter_chunks(rank_state->state->saved());
+    const auto count = rank_state->state->layout().whole().parameter_chunks();
     for (std::size_t index = 0; index < count; ++index) {
       auto chunk = std::make_shared<training::StateChunk>();
-      reducer.gather_chunk(index, chunk.get());
+      reducer.copier().gather(index, chunk.get());
       REQUIRE(rank_state->communication->synchronize());
       auto asked = self->request(to, caf::infinite, atom::snapshot_v, StateChunkPtr{chunk});
       scheduler.run();
@@ -127,7 +127,7 @@ TEST_CASE("each sample uses the latest parameters") {
   const auto first = author.write(author.generator, 3);
   REQUIRE(first);
   auto& state = *author.rank_state->state;
-  std::fill_n(state.parameters(0), state.plan().elements, 0.0f);
+  std::fill_n(state.buffers().parameters(0), state.layout().plan().elements, 0.0f);
   const auto other = author.write(author.generator, 3);
   REQUIRE(other);
   CHECK(other->text != first->text);

@@ -15,8 +15,7 @@ namespace {
 /// Lets the quorum timeout pass. Returns the number of workers of the generation that saves the
 /// state and ends the job, because they fill no groups of two.
 std::int64_t workers_that_save(Cluster& cluster, const test::JoinContext& leader) {
-  cluster.scheduler.advance_time(61s);
-  cluster.scheduler.run();
+  cluster.pass(61s);
   const auto workers = leader.assignment->generation.world_size();
   cluster.lead();
   REQUIRE(cluster.told->ending);

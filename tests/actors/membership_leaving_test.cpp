@@ -21,7 +21,7 @@ struct TwoNodes : Cluster {
     a = join("a:1");
     b = join("b:1");
     lead(); // b:1 enters the next generation
-    tell(atom::lead_v, coordinator);
+    lead();
     told->halts = told->saves = 0;
   }
   std::shared_ptr<test::JoinContext> a, b;
@@ -79,11 +79,11 @@ TEST_CASE("a leader asked to leave while nodes gather leaves when they train") {
   cluster.b->is_stuck = true;
   cluster.join("c:1");
   REQUIRE(cluster.leave("a:1")); // without waiting
-  cluster.tell(atom::leave_v, cluster.stubs.at("a:1"), true);
+  cluster.ask_to_leave("a:1", true);
   CHECK(cluster.told->saves == 0);
   cluster.b->is_stuck = false;
   cluster.come_again("b:1", 2);
-  cluster.tell(atom::lead_v, cluster.coordinator);
+  cluster.lead();
   CHECK(cluster.told->saves == 1);
   CHECK_FALSE(cluster.a->end);
   CHECK_FALSE(cluster.b->end);
@@ -105,24 +105,19 @@ TEST_CASE("a leader that waits for nodes because too few can train may not leave
 TEST_CASE("a waiting request to leave is refused when the leader's last follower is lost") {
   TwoNodes cluster{2};
   cluster.b->is_stuck = true;
-  cluster.tell(atom::failed_v, std::int64_t{2}, Error{Errc::network, "it failed", {.node = "a:1"}});
-  std::optional<bool> is_refused;
-  auto asked =
-      cluster.self->request(cluster.membership, 10s, atom::leave_v, cluster.stubs.at("a:1"), true);
-  cluster.scheduler.run();
+  cluster.report(2, Error{Errc::network, "it failed", {.node = "a:1"}});
+  const auto asked = cluster.ask_to_leave("a:1", true);
   cluster.kill("b:1");
-  cluster.scheduler.advance_time(11s);
-  cluster.scheduler.run();
-  asked.receive([&] { is_refused = false; },
-                [&](const caf::error& error) { is_refused = error != caf::sec::request_timeout; });
-  CHECK(is_refused == true);
+  cluster.pass(11s);
+  REQUIRE(asked->is_answered);
+  CHECK(asked->refused);
 }
 
 TEST_CASE("the leader leaves between two steps and takes MEMBERSHIP with it") {
   TwoNodes cluster{2};
   const bool has_ended = GENERATE(false, true);
   if (has_ended)
-    cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
+    cluster.finish(JobEnd{.result = {.status = "completed"}});
   const auto refused = cluster.leave("a:1");
   CHECK(refused.has_value() == has_ended);
   CHECK(cluster.told->saves == (has_ended ? 0 : 1)); // the next leader may leave, too
@@ -164,38 +159,22 @@ TEST_CASE("a node may leave before the job begins, and the job waits for another
 TEST_CASE("a node elected after a request to leave waits for the others, then leaves") {
   const bool others_come = GENERATE(true, false);
   Cluster cluster{1, 3, true};
-  cluster.self->send_exit(cluster.membership, caf::exit_reason::kill);
   training::GenerationRecord before{.number = 4, .slices = 12};
   for (const char* address : {"a:1", "b:1", "c:1"}) {
     before.nodes.push_back({.address = address, .workers = 1});
     before.voters.push_back({address, address});
   }
-  cluster.membership = test::spawn_state<MembershipState, membership_actor>(
-      cluster.system,
-      MembershipSetup{.min_nodes = 1,
-                      .max_nodes = 3,
-                      .quorum = 60s,
-                      .form = test::form,
-                      .detection = 5s,
-                      .slices = [](std::int64_t) { return 12; },
-                      .say = [&](const std::string& text) { cluster.said.push_back(text); },
-                      .consensus = cluster.consensus,
-                      .before = before,
-                      .lost = Error{Errc::network, "node a:1 was lost"}});
+  cluster.rules.before = before;
+  cluster.rules.lost = Error{Errc::network, "node a:1 was lost"};
+  cluster.begin();
   const auto b = cluster.join("b:1");
-  std::optional<bool> is_refused;
-  auto asked =
-      cluster.self->request(cluster.membership, 20s, atom::leave_v, cluster.stubs.at("b:1"), true);
-  cluster.scheduler.run();
+  const auto asked = cluster.ask_to_leave("b:1", true);
   if (others_come)
     cluster.join("c:1");
-  cluster.scheduler.advance_time(5s); // time for nodes that are awaited
-  cluster.scheduler.run();
+  cluster.pass(5s); // time for nodes that are awaited
   if (others_come)
     cluster.lead();
-  cluster.scheduler.advance_time(16s);
-  cluster.scheduler.run();
-  asked.receive([&] { is_refused = false; },
-                [&](const caf::error& error) { is_refused = error != caf::sec::request_timeout; });
-  CHECK(is_refused == !others_come);
+  cluster.pass(16s);
+  REQUIRE(asked->is_answered);
+  CHECK(asked->refused.has_value() == !others_come);
 }

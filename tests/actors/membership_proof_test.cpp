@@ -32,19 +32,15 @@ struct Training : Cluster {
   }
   std::shared_ptr<test::JoinContext> come(const NodeInfo& info) {
     auto daemon = start(info);
-    scheduler.run();
+    run();
     return daemon;
   }
   /// Lets a node join that reports its link to a:1 as broken; all other links work.
   std::shared_ptr<test::JoinContext> come_unreachable(const std::string& address) {
     auto daemon = start(with_data(address, "good"));
     daemon->broken = {{address, "a:1", "connection refused"}};
-    scheduler.run();
+    run();
     return daemon;
-  }
-  void pass(std::chrono::milliseconds time) {
-    scheduler.advance_time(time);
-    scheduler.run();
   }
   std::ptrdiff_t lines_about(const std::string& address) const {
     return std::ranges::count_if(
@@ -80,18 +76,18 @@ TEST_CASE("a node with other training data is refused before the job halts, and 
 TEST_CASE("a node with other training data is refused before the first generation") {
   Cluster cluster{2};
   const auto a = cluster.start(with_data("a:1", "good"));
-  cluster.scheduler.run();
+  cluster.run();
   const auto other = cluster.start(with_data("b:1", "bad"));
-  cluster.scheduler.run();
+  cluster.run();
   check_refused(*other, Errc::data, "data.root");
   CHECK_FALSE(a->assignment);
   auto fewer = with_data("b:1", "good");
   fewer.training.samples = 99;
   const auto second = cluster.start(fewer);
-  cluster.scheduler.run();
+  cluster.run();
   check_refused(*second, Errc::data, "99 training samples");
   const auto third = cluster.start(with_data("c:1", "good"));
-  cluster.scheduler.run();
+  cluster.run();
   REQUIRE(a->assignment);
   CHECK_FALSE(a->assignment->refused);
   CHECK(third->assignment->generation.training == training::TrainingData{"good", 100});
@@ -100,11 +96,11 @@ TEST_CASE("a node with other training data is refused before the first generatio
 TEST_CASE("a restarted leader with other data is refused, not the nodes that trained") {
   Cluster cluster{3};
   const auto leader = cluster.start(with_data("a:1", "bad"));
-  cluster.scheduler.run();
+  cluster.run();
   auto ahead = with_data("b:1", "good");
   ahead.offer = {.step = 40, .travels = true};
   const auto follower = cluster.start(ahead);
-  cluster.scheduler.run();
+  cluster.run();
   check_refused(*leader, Errc::data, "fingerprint bad");
   check_refused(*follower, Errc::network, "data.root");
 }
@@ -211,13 +207,13 @@ TEST_CASE("nodes are tested one at a time, and a silent one is refused") {
   Training job;
   const auto c = job.start(with_data("c:1", "good"));
   c->is_silent = true;
-  job.scheduler.run();
+  job.run();
   const auto d = job.come(with_data("d:1", "good"));
   CHECK(c->probes.size() == 1);
   CHECK(d->probes.empty());
   CHECK(job.status("d:1") ==
         "waiting until the other nodes have checked their connections to this node");
-  job.pass(20s);
+  job.pass(8s);
   check_refused(*c, Errc::network, "it has not answered");
   CHECK(d->probes.size() == 1);
 }
@@ -252,7 +248,7 @@ TEST_CASE("a node that is still being tested is told when the job ends, and may 
   const auto c = job.come(with_data("c:1", "good")), d = job.come(with_data("d:1", "good"));
   CHECK_FALSE(job.leave("c:1"));
   check_refused(*c, Errc::stopped, "asked to leave");
-  job.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
+  job.finish(JobEnd{.result = {.status = "completed"}, .error = {}});
   REQUIRE(d->end);
   CHECK(d->end->result.status == "completed");
   check_refused(*d, Errc::stopped, "completed");

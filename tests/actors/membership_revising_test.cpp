@@ -28,7 +28,7 @@ struct Pair : Cluster {
     join("a:1");
     join("b:1");
     lead();
-    tell(atom::lead_v, coordinator);
+    lead();
   }
   Addresses voters() const { return voters_of(proposals.back()); }
 };
@@ -80,7 +80,7 @@ TEST_CASE("the next generation follows a pending revision and takes over its vot
   Cluster cluster{2, 3, true};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
-  cluster.tell(atom::lead_v, cluster.coordinator);
+  cluster.lead();
   cluster.join("w:1", {}, 0);
   cluster.kill("b:1");
   cluster.join("c:1");
@@ -97,8 +97,8 @@ TEST_CASE("a job whose voters no longer decide ends within the quorum timeout") 
   cluster.kill("b:1"); // the spare replaces b:1 as soon as the previous record is known
   CHECK(a->assignment->generation.number == 1);
   CHECK_FALSE(a->end);
-  while (!a->end && cluster.scheduler.trigger_timeout())
-    cluster.scheduler.run();
+  while (!a->end && cluster.expire_next())
+    cluster.run();
   REQUIRE(a->end);
   CHECK_THAT(a->end->error->message, ContainsSubstring("fewer than a quorum of the 2 voters"));
 }
@@ -108,16 +108,15 @@ TEST_CASE("the end of a job is decided before its nodes are told") {
   const auto& b = cluster.daemons.at("b:1");
   const JobEnd end{.result = {.status = "completed", .steps = 7}};
   SECTION("by voters that answer") {
-    cluster.tell(atom::finish_v, end);
+    cluster.finish(end);
   }
   SECTION("by voters that do not answer, after the detection timeout") {
     cluster.voters_are_silent = true;
-    cluster.tell(atom::finish_v, end);
+    cluster.finish(end);
     CHECK_FALSE(b->end);
     const auto early = cluster.join("c:1");
     CHECK(early->assignment->refused->code == Errc::network); // the node may try again
-    cluster.scheduler.advance_time(5s);
-    cluster.scheduler.run();
+    cluster.pass(5s);
   }
   const auto& record = cluster.proposals.back();
   REQUIRE(record.end);
@@ -132,10 +131,9 @@ TEST_CASE("the end of a job follows a pending revision") {
   cluster.voters_are_silent = true;
   const auto c = cluster.join("c:1");
   REQUIRE(cluster.proposals.back().revision == 1);
-  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "stopped"}});
+  cluster.finish(JobEnd{.result = {.status = "stopped"}});
   CHECK(cluster.proposals.back().revision == 1); // one proposal at a time
-  cluster.scheduler.advance_time(5s);
-  cluster.scheduler.run();
+  cluster.pass(5s);
   REQUIRE(c->end);
   CHECK(c->end->result.status == "stopped");
   CHECK(c->assignment->refused->code == Errc::stopped);
@@ -145,7 +143,7 @@ TEST_CASE("a job without other voters ends without a decision") {
   Cluster cluster{1, 1, true};
   const auto a = cluster.join("a:1");
   cluster.lead();
-  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
+  cluster.finish(JobEnd{.result = {.status = "completed"}});
   REQUIRE(a->end);
   CHECK(cluster.proposals.size() == 1);
 }

@@ -15,15 +15,16 @@ using test::Cluster;
 
 namespace {
 
-constexpr int min_nodes = 2, names = 6;
-
 class Storm {
+  static constexpr int min_nodes = 2, names = 6;
+
 public:
   explicit Storm(std::uint64_t seed, int group)
       : random_{seed}, group_{group}, cluster_{min_nodes, max_nodes(), seed % 2 == 1, group} {
-    cluster_.spawn_coordinator();
+    cluster_.has_coordinator = true;
+    cluster_.runs_at_once = false;
     start(0); // the leader
-    cluster_.scheduler.run();
+    cluster_.run();
   }
 
   /// Causes a random event, then delivers some of the pending messages.
@@ -56,28 +57,28 @@ public:
       hang(some_name());
     }
     if (below(20) == 0)
-      cluster_.scheduler.trigger_timeout();
-    for (auto messages = below(16); messages > 0 && cluster_.scheduler.has_job(); --messages)
-      below(2) == 0 ? cluster_.scheduler.run_once() : run_last();
+      cluster_.expire_next();
+    for (auto messages = below(16); messages > 0 && !cluster_.messages.empty(); --messages)
+      below(2) == 0 ? cluster_.messages.deliver_first() : cluster_.messages.deliver_last();
   }
 
   /// While the generation fails because of a broken link, nodes with a broken link are left out; a
   /// spare that replaces one may have a broken link, too.
   void fail_between_nodes() {
-    cluster_.scheduler.run();
+    cluster_.run();
     come_again();
     const auto& leader = *nodes_.at(name(0));
     for (int round = 0; round < names && trains(leader) && has_broken_link(leader); ++round) {
       report(Errc::network, name(0));
-      cluster_.scheduler.run();
+      cluster_.run();
     }
     CHECK_FALSE((trains(leader) && has_broken_link(leader)));
   }
 
   /// Stops all events: pending messages arrive, and refused nodes try again.
   void calm_down() {
-    cluster_.cuts->clear();
-    cluster_.scheduler.run();
+    cluster_.cuts.clear();
+    cluster_.run();
     for (int round = 0; round < 2 * names; ++round) {
       bool returns = false;
       come_again();
@@ -88,10 +89,9 @@ public:
         } else if (has_to_retry(*node))
           node = cluster_.start(address);
       }
-      cluster_.scheduler.run();
+      cluster_.run();
       if (returns) { // another node may have returned just before
-        cluster_.scheduler.advance_time(test::between_returns);
-        cluster_.scheduler.run();
+        cluster_.pass(test::between_returns);
       }
     }
   }
@@ -101,7 +101,7 @@ public:
       CHECK_FALSE(node->takes_leader_for_dead);
     const auto& leader = *nodes_.at(name(0));
     if (cluster_.told->ending)
-      cluster_.tell(atom::finish_v, failed_end(*cluster_.told->ending));
+      cluster_.finish(failed_end(*cluster_.told->ending)), cluster_.run();
     if (leader.end || is_refused(leader)) // without min_nodes for too long
       return check_nobody_waits();
     const auto living = std::ranges::count_if(
@@ -129,7 +129,7 @@ private:
   /// Whether a link between nodes of its generation is broken.
   bool has_broken_link(const test::JoinContext& node) const {
     const auto& nodes = node.assignment->generation.nodes;
-    return std::ranges::any_of(*cluster_.cuts, [&](const auto& link) {
+    return std::ranges::any_of(cluster_.cuts, [&](const auto& link) {
       return std::ranges::count(nodes, link.first, &training::MemberInfo::address) > 0 &&
              std::ranges::count(nodes, link.second, &training::MemberInfo::address) > 0;
     });
@@ -144,9 +144,6 @@ private:
   }
   int below(int end) { return std::uniform_int_distribution<int>{0, end - 1}(random_); }
   int some_name() { return 1 + below(names - 1); }
-  /// Runs the actor that has had messages for the shortest time; the messages of one actor stay in
-  /// order.
-  void run_last() { cluster_.scheduler.run_once_lifo(); }
 
   void start(int index) {
     if (!nodes_.contains(name(index)) || nodes_.at(name(index))->end)
@@ -154,25 +151,24 @@ private:
   }
   void lose(int index) {
     if (nodes_.erase(name(index)) > 0)
-      cluster_.self->send_exit(cluster_.stubs.at(name(index)), caf::exit_reason::kill);
+      cluster_.lose(cluster_.daemons.at(name(index)), "it was killed");
   }
   void ask_to_leave(int index) {
     if (nodes_.contains(name(index)))
-      cluster_.self->send(cluster_.membership, atom::leave_v, cluster_.stubs.at(name(index)),
-                          index % 2 == 0);
+      cluster_.ask_to_leave(name(index), index % 2 == 0);
   }
   /// Steps are committed in between, so the job does not give up.
   void report(Errc what, const std::string& node) {
     auto& leader = *nodes_.at(name(0));
     leader.offer = {.step = ++steps_, .travels = true};
     if (leader.assignment)
-      cluster_.self->send(cluster_.membership, atom::failed_v, leader.assignment->generation.number,
-                          Error{what, "it fails", {.node = node}});
+      cluster_.report(leader.assignment->generation.number,
+                      Error{what, "it fails", {.node = node}});
   }
   /// Cuts one direction; both when the other direction is cut, too.
   void cut_link(int from, int to) {
     if (from != to)
-      cluster_.cuts->insert({name(from), name(to)});
+      cluster_.cuts.insert({name(from), name(to)});
   }
   void hang(int index) {
     if (nodes_.contains(name(index)))

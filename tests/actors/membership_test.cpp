@@ -1,4 +1,3 @@
-#include "actors/caf_error.hpp"
 #include "tests/actors/membership_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -39,12 +38,12 @@ TEST_CASE("a node that comes after the job's end is told whether to try again") 
     cluster->join("a:1");
     cluster->lead();
   }
-  failed.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},
-                                     .error = Error{Errc::network, "node b:1 was lost"}});
+  failed.finish(
+      JobEnd{.result = {.status = "failed"}, .error = Error{Errc::network, "node b:1 was lost"}});
   const auto early = failed.join("b:1");
   REQUIRE(early->assignment);
   CHECK(early->assignment->refused->code == Errc::network);
-  completed.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
+  completed.finish(JobEnd{.result = {.status = "completed"}, .error = {}});
   const auto late = completed.join("b:1");
   REQUIRE(late->assignment);
   CHECK(late->assignment->refused->code == Errc::stopped);
@@ -99,7 +98,7 @@ TEST_CASE("a spare is told how the job ended, and may leave earlier") {
   REQUIRE(b->assignment);
   CHECK(b->assignment->refused->code == Errc::stopped);
   CHECK_FALSE(c->assignment);
-  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
+  cluster.finish(JobEnd{.result = {.status = "completed"}, .error = {}});
   REQUIRE(c->assignment);
   CHECK(c->assignment->refused->message == "the job has ended already: completed");
 }
@@ -129,8 +128,8 @@ TEST_CASE("a node that leaves before the job begins is waited for again") {
 TEST_CASE("waiting for nodes ends after the quorum timeout") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1");
-  REQUIRE(cluster.scheduler.trigger_timeout());
-  cluster.scheduler.run();
+  REQUIRE(cluster.expire_next());
+  cluster.run();
   REQUIRE(a->assignment);
   REQUIRE(a->assignment->refused);
   CHECK_THAT(a->assignment->refused->message,
@@ -166,7 +165,6 @@ TEST_CASE("when a node is lost during the job, the others build a generation wit
   CHECK_FALSE(c->assignment->member().lacks_state);
   CHECK(c->assignment->generation.step == 10);
   CHECK(c->assignment->generation.slices == 12);
-  CHECK(cluster.told->failures.empty());
 }
 
 TEST_CASE("a node that was cut off but still runs joins again at once") {
@@ -195,8 +193,8 @@ TEST_CASE("with fewer than min_nodes the job waits for more, then saves its stat
   if (comes_back)
     REQUIRE(cluster.join("b:1")->assignment->member().lacks_state);
   else
-    while (a->assignment->generation.number == 1 && cluster.scheduler.trigger_timeout())
-      cluster.scheduler.run();
+    while (a->assignment->generation.number == 1 && cluster.expire_next())
+      cluster.run();
   REQUIRE(a->assignment->generation.number == 2);
   cluster.lead();
   CHECK(cluster.told->ending.has_value() == !comes_back);
@@ -209,12 +207,12 @@ TEST_CASE("a node that fails is left behind and told why, unless it leads") {
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
-  cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::device, "broken", {.node = "a:1"}});
+  cluster.report(1, Error{Errc::device, "broken", {.node = "a:1"}});
   CHECK(a->assignment->generation.number == 1);
   cluster.join("c:1");
   REQUIRE(b->assignment->generation.number == 2);
   cluster.lead();
-  cluster.tell(atom::failed_v, std::int64_t{2}, Error{Errc::device, "broken", {.node = "b:1"}});
+  cluster.report(2, Error{Errc::device, "broken", {.node = "b:1"}});
   REQUIRE(b->end);
   CHECK(b->end->error->message == "broken");
   REQUIRE(a->assignment->generation.number == 3);
@@ -228,7 +226,7 @@ TEST_CASE("a late report about an ended generation does not end the next one") {
   cluster.lead();
   cluster.join("b:1");
   REQUIRE(a->assignment->generation.number == 2);
-  cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::network, "cut", {.node = "b:1"}});
+  cluster.report(1, Error{Errc::network, "cut", {.node = "b:1"}});
   CHECK(a->assignment->generation.number == 2);
   CHECK_FALSE(a->end);
 }
@@ -239,7 +237,7 @@ TEST_CASE("if the cause of a failure is unknown, all try again a limited number 
   for (std::int64_t generation = 1; generation <= 4; ++generation) {
     REQUIRE(a->assignment->generation.number == generation);
     cluster.lead();
-    cluster.tell(atom::failed_v, generation, Error{Errc::collective, "cut", {.node = "b:1"}});
+    cluster.report(generation, Error{Errc::collective, "cut", {.node = "b:1"}});
   }
   CHECK(a->assignment->generation.number == 4);
 }
@@ -250,7 +248,7 @@ TEST_CASE("if steps are made between failures, the attempts are not limited") {
   for (std::int64_t generation = 1; generation <= 6; ++generation) {
     cluster.lead();
     a->offer = {.step = generation, .travels = true};
-    cluster.tell(atom::failed_v, generation, Error{Errc::collective, "cut", {.node = "b:1"}});
+    cluster.report(generation, Error{Errc::collective, "cut", {.node = "b:1"}});
     REQUIRE(a->assignment->generation.number == generation + 1);
   }
 }
@@ -260,7 +258,7 @@ TEST_CASE("a node that comes to a full job before it begins becomes a spare") {
   cluster.join("a:1");
   cluster.join("b:1");
   const auto c = cluster.start("c:1"), d = cluster.start("d:1");
-  cluster.scheduler.run();
+  cluster.run();
   REQUIRE(c->assignment);
   CHECK_FALSE(c->assignment->refused);
   CHECK_FALSE(d->assignment);
@@ -294,16 +292,35 @@ TEST_CASE("a node that does not join again is left behind") {
   b->is_stuck = true;
   const auto c = cluster.join("c:1");
   CHECK(cluster.status("a:1") == "waiting for b:1 to rejoin");
-  while (!c->assignment && cluster.scheduler.trigger_timeout())
-    cluster.scheduler.run();
+  while (!c->assignment && cluster.expire_next())
+    cluster.run();
   REQUIRE(c->assignment);
   CHECK(c->assignment->generation.nodes[1].address == "c:1");
   REQUIRE(b->end);
-  CHECK_THAT(b->end->error->message, ContainsSubstring("cluster.timeouts.form"));
+  CHECK_THAT(b->end->error->message, ContainsSubstring("cluster.timeouts.rejoin"));
   b->is_stuck = false;
   cluster.come_again("b:1", 1);
   REQUIRE(b->assignment->refused);
   CHECK(b->assignment->refused->code == Errc::stopped); // its daemon ends
+}
+
+TEST_CASE("a node that does not join again is left behind before the others give up") {
+  Cluster cluster{1, 3};
+  cluster.rules.timeouts.rejoin = test::quorum;
+  cluster.begin();
+  const auto a = cluster.join("a:1");
+  cluster.lead();
+  const auto b = cluster.join("b:1");
+  cluster.lead();
+  cluster.join("c:1");
+  cluster.lead();
+  b->is_stuck = true;
+  cluster.kill("c:1");
+  cluster.pass(test::quorum);
+  CHECK(a->assignment->generation.number == 4);
+  CHECK(a->assignment->generation.nodes.size() == 1);
+  cluster.lead();
+  CHECK_FALSE(cluster.told->ending);
 }
 
 TEST_CASE("a node without slices waits") {
@@ -321,7 +338,7 @@ TEST_CASE("a node without slices waits") {
 TEST_CASE("a node that fails before there is a COORDINATOR ends the job") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
-  cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::data, "no data here"});
+  cluster.report(1, Error{Errc::data, "no data here"});
   REQUIRE(a->end);
   REQUIRE(b->end);
   CHECK(b->end->result.status == "failed");
@@ -332,23 +349,22 @@ TEST_CASE("all nodes are told the end of the job and may leave then") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
-  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
+  cluster.finish(JobEnd{.result = {.status = "completed"}, .error = {}});
   REQUIRE(b->end);
   CHECK(b->end->result.status == "completed");
   cluster.kill("b:1");
-  CHECK(cluster.told->failures.empty());
 }
 
 TEST_CASE("a stop ends the wait for nodes, and is passed on once there is a COORDINATOR") {
   Cluster waiting{2};
   const auto a = waiting.join("a:1");
-  waiting.tell(atom::stop_v);
+  waiting.stop();
   REQUIRE(a->assignment);
   CHECK(a->assignment->refused->code == Errc::stopped);
 
   Cluster built{1};
   built.join("a:1");
-  built.tell(atom::stop_v);
+  built.stop();
   CHECK(built.told->stops == 0);
   built.lead();
   CHECK(built.told->stops == 1);
@@ -361,43 +377,24 @@ TEST_CASE("reporting the end is answered once every member has heard it or is lo
   const auto slow = cluster.join("b:1");
   cluster.lead();
   slow->slow = true;
-  bool answered = false;
-  cluster.system.spawn([&](caf::event_based_actor* leader) {
-    leader
-        ->request(cluster.membership, caf::infinite, atom::finish_v,
-                  JobEnd{.result = {.status = "stopped"}, .error = {}})
-        .then([&] { answered = true; });
-  });
-  cluster.scheduler.run();
+  const auto asked = cluster.finish(JobEnd{.result = {.status = "stopped"}, .error = {}});
   CHECK(slow->end);
-  CHECK_FALSE(answered);
+  CHECK_FALSE(asked->is_answered);
   if (dies)
     cluster.kill("b:1");
   else
-    REQUIRE(cluster.scheduler.trigger_timeout());
-  cluster.scheduler.run();
-  CHECK(answered);
+    REQUIRE(cluster.expire_next());
+  cluster.run();
+  CHECK(asked->is_answered);
 }
 
 TEST_CASE("a stop while nodes connect cancels nodes that wait for others") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
-  cluster.tell(atom::stop_v);
+  cluster.stop();
   REQUIRE(a->aborted);
   CHECK(a->aborted->code == Errc::stopped);
   // A node that is lost now has ended as requested.
   cluster.kill("b:1");
   CHECK_FALSE(a->end);
-}
-
-TEST_CASE("a join request without a process is refused") {
-  Cluster cluster{1};
-  bool is_refused = false;
-  auto asked = cluster.self->request(cluster.membership, caf::infinite, atom::join_v,
-                                     NodeInfo{.address = "a:1", .version = "1"}, member_actor{});
-  cluster.scheduler.run();
-  asked.receive([](const training::NodeAssignment&) {},
-                [&](const caf::error&) { is_refused = true; });
-  CHECK(is_refused);
-  CHECK(cluster.join("b:1")->assignment);
 }

@@ -58,7 +58,7 @@ private:
   std::string job_; ///< name of its job
   caf::actor_system system_{config_};
   node_actor node_ = test::spawn_stub<node_actor>(
-      system_, [this](atom::stop) { ++stops_; },
+      system_, [this](atom::stop, Stopping what) { stops_ += what == Stopping::job; },
       [job = job_](atom::status) {
         return JobStatus{.name = job,
                          .step = 7,
@@ -109,7 +109,7 @@ TEST_CASE("an address in a message that is not HOST:PORT is not connected to") {
   {
     caf::actor_system system{config};
     const auto voter = test::spawn_stub<consensus_actor>(
-        system, [&](atom::done, const std::string& address) { tried.set_value(address); });
+        system, [&](atom::introduce, const std::string& address) { tried.set_value(address); });
     introduce({system, network, 1s}, {}, voter, text);
     CHECK(tried.get_future().get() == text);
     caf::anon_send_exit(voter, caf::exit_reason::user_shutdown);

@@ -78,11 +78,17 @@ public:
 /// A batch producer that throws instead of filling a batch.
 class BrokenProducer final : public training::BatchProducer {
 public:
+  using BatchProducer::BatchProducer;
   std::int32_t slots() const override { return 1; }
-  std::int64_t samples() const override { return 1; }
-  training::Filling fill(std::int32_t, data::Position, const data::Slice&, const Failed&) override {
+
+private:
+  const BatchView& view(std::int32_t) const override { return view_; }
+  EventPtr enqueue(std::int32_t, data::Position, const data::Slice&,
+                   const training::LoadFailed&) override {
     throw std::runtime_error("it breaks");
   }
+
+  BatchView view_;
 };
 
 /// A node with an assignment in the job of another node, about to train.
@@ -97,7 +103,7 @@ struct Follower : test::Deterministic {
         system,
         [assignment](atom::join, const NodeInfo&, const member_actor&)
             -> caf::result<training::NodeAssignment> { return assignment; },
-        [](atom::lead) -> caf::result<coordinator_actor> {
+        [](atom::follow) -> caf::result<coordinator_actor> {
           return caf::delegated<coordinator_actor>{}; // keeps the node waiting
         });
     metrics =
@@ -165,8 +171,8 @@ TEST_CASE("a node builds, trains and releases before it reports how it ended") {
 
 TEST_CASE("a node asked to stop while it builds trains no step") {
   Single single;
-  const auto outcome =
-      single.run([&](training::Generation&) { caf::anon_send(single.node, atom::stop_v); });
+  const auto outcome = single.run(
+      [&](training::Generation&) { caf::anon_send(single.node, atom::stop_v, Stopping::job); });
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "stopped");
   CHECK(outcome.summary.steps == 0);
@@ -191,7 +197,8 @@ TEST_CASE("an actor that dies ends the job and is named") {
   }
   SECTION("an actor of the node") {
     tamper = [](training::Generation& generation) {
-      generation.producers.front().training = std::make_shared<BrokenProducer>();
+      generation.rank_states.front()->producers[index_of(PassMode::training)] =
+          std::make_shared<BrokenProducer>(generation.job().training);
     };
     where.actor = "data_loader";
   }
@@ -368,4 +375,38 @@ TEST_CASE("a node that is left out joins with a new attempt and reports why it w
                             caf::actor_cast<caf::actor>(membership)})
     actors.self->send_exit(actor, caf::exit_reason::kill);
   actors.scheduler.run();
+}
+
+TEST_CASE("a build that fails after a halt is repeated until the job ends") {
+  Follower follower;
+  int builds = 0;
+  const auto builder = test::spawn_stub<generation_builder_actor>(
+      follower.system, [&](atom::build) -> caf::result<BuiltGenerationPtr> {
+        ++builds;
+        if (builds == 1)
+          return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(
+              BuiltGeneration{.generation = follower.generation,
+                              .info = follower.generation->info(),
+                              .metrics = follower.metrics})};
+        if (builds == 4)
+          caf::anon_send(follower.node, atom::finish_v, JobEnd{.result = {.status = "stopped"}});
+        return to_caf_error({Errc::io, "the folder is gone"});
+      });
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, builder);
+  follower.scheduler.run();
+  follower.self->send_exit(follower.metrics, caf::exit_reason::user_shutdown); // hands over no view
+  follower.scheduler.run();
+  follower.tell(atom::halt_v, std::int64_t{1}, Error{Errc::network, "node c:1 was lost"});
+  CHECK(builds == 4);
+  asked.receive(
+      [](const RunOutcomePtr& outcome) { CHECK(outcome->error->message == "the folder is gone"); },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}
+
+TEST_CASE("a job that has ended is final for a node, whatever it hears later") {
+  for (const auto phase : {NodePhase::draining, NodePhase::done})
+    for (const auto& change : node_changes)
+      CHECK(after(phase, change.event) >= phase);
+  CHECK(after(NodePhase::draining, NodeEvent::halt) == NodePhase::draining);
+  CHECK(after(NodePhase::waiting, NodeEvent::halt) == NodePhase::waiting); // of the last generation
 }

@@ -48,9 +48,6 @@ struct Waiting : test::Deterministic {
     node = test::spawn_state<NodeState, node_actor>(
         system, NodeSetup{.run = "run",
                           .join = std::move(join),
-                          .detection = 2s,
-                          .form = 30s,
-                          .quorum = 5min,
                           .say = [this](const std::string& text) { said.push_back(text); },
                           .stopped = [] {}});
     self->send(node, atom::vote_v, training::Voter{"b:1", "process"}, consensus_actor{});
@@ -249,8 +246,7 @@ TEST_CASE("a request to leave or to stop is repeated to a new leader") {
   const bool stops = GENERATE(false, true);
   Waiting waiting;
   waiting.ask_for_assignment(600s);
-  stops ? waiting.self->send(waiting.node, atom::stop_v)
-        : waiting.self->send(waiting.node, atom::done_v);
+  waiting.self->send(waiting.node, atom::stop_v, stops ? Stopping::job : Stopping::signal);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 1} : std::pair{1, 0}));
   waiting.ask_for_assignment(600s);
@@ -270,10 +266,10 @@ TEST_CASE("SIGTERM stops a job whose leader may not leave, even after a request 
   Waiting waiting;
   waiting.ask_for_assignment(0s, "b:1");
   waiting.keeps = true;
-  waiting.self->send(waiting.node, atom::leave_v);
+  waiting.self->send(waiting.node, atom::stop_v, Stopping::node);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{1, 0});
-  waiting.self->send(waiting.node, atom::done_v);
+  waiting.self->send(waiting.node, atom::stop_v, Stopping::signal);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{2, 1});
 }

@@ -107,13 +107,15 @@ public:
       rank_states_.push_back(make_rank_state(rank, world_size, loss_scale));
       rank_states_.back()->world = rank_states_.back()->replicate_group =
           std::move(everybody[static_cast<std::size_t>(rank)]);
-      shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
-          system_, ShardManagerSetup{
-                       .reducer = {.rank_state = rank_states_.back(),
-                                   .slice_assignment = {world_size, world_size},
-                                   .loss_scale = loss_scale,
-                                   .optimizer = [optimizer](std::int64_t) { return optimizer; }},
-                       .saver = {.coordinator = coordinator_}}));
+      shard_managers_.push_back(
+          test::spawn_state<ShardManagerState, synchronous_shard_manager_actor>(
+              system_,
+              ShardManagerSetup{
+                  .reducer = {.rank_state = rank_states_.back(),
+                              .slice_assignment = {world_size, world_size},
+                              .loss_scale = loss_scale,
+                              .optimizer = [optimizer](std::int64_t) { return optimizer; }},
+                  .others = {.coordinator = coordinator_}}));
     }
   }
   ~ShardRuntime() {
@@ -127,7 +129,7 @@ public:
                   double loss = 1, const std::vector<Span>& computing = {}) {
     for (const auto& rank_state : rank_states_) {
       REQUIRE(rank_state->communication->synchronize());
-      auto* const gradients = rank_state->state->gradients(0);
+      auto* const gradients = rank_state->state->buffers().gradients(0);
       std::fill_n(gradients, units * per_unit, value);
       if (rank_state->rank == rank)
         gradients[at] = bad;
@@ -153,7 +155,7 @@ public:
   std::vector<double> failed_losses() { return reports_->failed_losses(); }
 
   std::vector<float> parameters(std::size_t rank) const {
-    const auto* const first = rank_states_[rank]->state->parameters(0);
+    const auto* const first = rank_states_[rank]->state->buffers().parameters(0);
     return {first, first + units * per_unit};
   }
 

@@ -23,10 +23,10 @@ namespace troupe::actors::test {
 inline Config small_job() {
   Config config;
   config.model.name = "resnet20";
-  config.model.stem = "cifar";
+  config.model.stem = Stem::cifar;
   config.model.width = 4;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 64;
+  config.data.limit = 64;
   config.data.image_size = 8;
   config.data.batch_size = 16;
   config.parallel.bucket_size = 64 << 10;
@@ -36,7 +36,7 @@ inline Config small_job() {
   config.run.output = "no-such-folder";
   config.train.evaluate_every = 0;
   config.checkpoint.every = {};
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   return config;
 }
 

@@ -61,7 +61,7 @@ struct Workplace : Deterministic {
         [this](atom::credit, std::int32_t, const MicroBatchPtr& batch) {
           told.credits.push_back(batch->slot);
         });
-    setup.shard_manager = spawn_stub<shard_manager_actor>(
+    setup.shard_manager = spawn_stub<synchronous_shard_manager_actor>(
         system,
         [this](atom::need_parameters, const ParameterRequest& use) { told.needs.push_back(use); },
         [this](atom::released, const ParameterRequest& use, const EventPtr&) {
@@ -97,11 +97,8 @@ struct Workplace : Deterministic {
     const auto& job = generation->job();
     loader = spawn_state<DataLoaderState, data_loader_actor>(
         system, DataLoaderSetup{.rank_states = generation->rank_states,
-                                .training = job.training,
-                                .evaluation = generation->evaluation,
                                 .slice_assignment = generation->slice_assignment,
-                                .steps = job.plan.total_steps(),
-                                .producers = generation->producers});
+                                .steps = job.plan.total_steps()});
     const auto taker =
         spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {
           batches[batch->pass_mode].push_back(batch);
@@ -112,8 +109,8 @@ struct Workplace : Deterministic {
   }
 
   training::RankState& rank_state() const { return *generation->rank_states.front(); }
-  const std::vector<collectives::Bucket>& buckets() const {
-    return rank_state().state->plan().buckets;
+  const std::vector<training::Bucket>& buckets() const {
+    return rank_state().state->layout().plan().buckets;
   }
 
   template <class... Message>

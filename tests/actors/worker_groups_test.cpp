@@ -1,7 +1,7 @@
 #include "actors/membership/member_list.hpp"
 #include "actors/membership/worker_groups.hpp"
-#include "collectives/strategy.hpp"
 #include "core/config/config.hpp"
+#include "training/strategy.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -43,7 +43,7 @@ std::int64_t most_trainers(const Workers& workers, std::int64_t group) {
 
 /// Checks that every communicator group of the strategy has all of its ranks.
 void check_strategy(const ParallelConfig& parallel, int workers) {
-  const auto strategy = collectives::strategy_of(parallel, workers);
+  const auto strategy = training::strategy_of(parallel, workers);
   CHECK(strategy.copies() * strategy.shards == workers);
   CHECK(strategy.replica_groups() * strategy.replica_group == workers);
   CHECK(strategy.replica_group % strategy.shards == 0);
@@ -60,11 +60,11 @@ NodeInfo holding(const std::string& address, std::int32_t shard) {
 TEST_CASE("with every strategy and any number of remaining workers, whole groups train") {
   for (const auto& traits : strategies)
     for (const std::int64_t group : {2, 3, 4})
-      for (const char* inner : {"ddp", "zero3"})
+      for (const auto inner : {StrategyKind::ddp, StrategyKind::zero3})
         for (std::int32_t left = 1; left <= 12; ++left) {
           ParallelConfig parallel{.strategy = traits.kind, .shard_group = group};
-          parallel.outer = {.team = group, .inner = inner};
-          CAPTURE(to_string(traits.kind), group, inner, left);
+          parallel.diloco = {.group_size = group, .inner = inner};
+          CAPTURE(to_string(traits.kind), group, to_string(inner), left);
           const Workers workers(static_cast<std::size_t>(left), 1);
           const auto trained = count_trainers(workers, parallel.group());
           CHECK(trained == left - left % parallel.group());

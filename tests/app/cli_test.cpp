@@ -1,4 +1,4 @@
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
 #include "core/escape.hpp"
 #include "nn/config_check.hpp"
 #include "tests/app/program.hpp"
@@ -185,7 +185,7 @@ TEST_CASE("config check refuses to clip gradients that still have the loss scale
         std::string::npos);
 }
 
-TEST_CASE("config check warns about deprecated keys and keys without effect") {
+TEST_CASE("config check warns about old keys and keys without effect") {
   const auto file = configs + "debug.yaml";
   const auto checked = troupe_program("config check " + file +
                                       " --set train.clip_before_unscale=true --set "
@@ -193,8 +193,8 @@ TEST_CASE("config check warns about deprecated keys and keys without effect") {
   CHECK(checked.code == 0);
   CHECK(checked.out == file + ": ok\n");
   CHECK(checked.err == file +
-                           ": train.clip_before_unscale is deprecated: it is refused if it makes a "
-                           "difference, and has no effect otherwise; leave it out\n" +
+                           ": train.clip_before_unscale has no effect since 0.2; it will be "
+                           "refused from 0.3\n" +
                            file + ": model.hidden has no effect: resnet20 has no hidden layers\n");
 }
 

@@ -3,11 +3,11 @@
 #include "app/extensions.hpp"
 #include "core/config/custom_key.hpp"
 #include "core/config/load.hpp"
-#include "core/config/notes.hpp"
 #include "core/config/own_data_set.hpp"
 #include "core/config/own_key.hpp"
 #include "core/config/own_values.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
+#include "core/config/validate.hpp"
 #include "data/adapter.hpp"
 #include "nn/config_check.hpp"
 #include "nn/models/families.hpp"
@@ -218,7 +218,7 @@ TEST_CASE("a model's input has the shape that a custom data set declares") {
   auto config = loaded(text);
   CHECK(nn::input_spec(config).sample == Shape{16, 2});
   CHECK(nn::input_spec(config).target == "labels");
-  config.model.loss = "mean_squared_error";
+  config.model.loss = LossKind::mean_squared_error;
   CHECK(nn::input_spec(config).target == "targets");
 }
 

@@ -96,14 +96,14 @@ TEST_CASE("a process without the secret cannot take another rank's place") {
       guessing.connect(ranks.endpoints[1], one_way, time_limit)); // it is not told of the refusal
   const auto accepted = ranks.join_group(1)->accept(one_way, 100ms);
   REQUIRE_FALSE(accepted);
-  CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
+  CHECK_THAT(accepted.error().message, ContainsSubstring("node 0 has not connected within 100ms"));
 }
 
 TEST_CASE("no group for gradients or NCCL's id has a member without the secret") {
   Loopback ranks{2};
   const auto join = [&](int rank, const std::string& secret) {
     return std::async(std::launch::async, [&ranks, rank, secret] {
-      return connect_tcp({.rank = rank,
+      return connect_tcp({.member = rank,
                           .endpoints = ranks.endpoints,
                           .group = "test",
                           .timeout = 300ms,
@@ -298,7 +298,7 @@ TEST_CASE("a rank that waits for others gets the reason at once when they cannot
   auto accepting = std::async(std::launch::async,
                               [&] { return ranks.join_group(1)->accept(one_way, time_limit); });
   auto group = std::async(std::launch::async, [&] {
-    return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"},
+    return connect_tcp({.member = 1, .endpoints = ranks.endpoints, .group = "test"},
                        ranks.join_group(1));
   });
   std::this_thread::sleep_for(20ms);
@@ -334,7 +334,7 @@ TEST_CASE("a refused connection to a rank is reported at once") {
   ranks.planes.pop_back();
   const auto begin = steady_clock::now();
   const auto connected =
-      connect_tcp({.rank = 0, .endpoints = endpoints, .group = "test"}, ranks.join_group(0));
+      connect_tcp({.member = 0, .endpoints = endpoints, .group = "test"}, ranks.join_group(0));
   REQUIRE_FALSE(connected);
   CHECK_THAT(connected.error().message, ContainsSubstring("Connection refused"));
   CHECK(steady_clock::now() - begin < time_limit / 3);

@@ -92,11 +92,11 @@ struct Transports {
     std::vector<std::future<Result<std::shared_ptr<PointToPoint>>>> opening;
     for (int process = 0; process < 3; ++process)
       opening.push_back(std::async(std::launch::async, [this, process, most_bytes] {
-        return PointToPoint::open({.process_of = {0, 0, 1, 2},
-                                   .process = process,
-                                   .endpoints = loopback.endpoints,
-                                   .most_bytes = most_bytes},
-                                  loopback.join_group(process));
+        return PointToPoint::open(
+            {.process_of = {0, 0, 1, 2},
+             .channel = {.member = process, .endpoints = loopback.endpoints, .group = "messages"},
+             .most_bytes = most_bytes},
+            loopback.join_group(process));
       }));
     for (auto& each : opening) {
       auto point_to_point = each.get();
@@ -174,6 +174,7 @@ TEST_CASE("a lost rank is reported to each rank, and messages to it are dropped"
   for (const auto& rank : transports.ranks) {
     const auto lost = rank->await_losses(1);
     CHECK(lost.front().first == 2);
+    CHECK_THAT(lost.front().second, ContainsSubstring("node 2: 127.0.0.1"));
   }
   transports.ranks[0]->send(3, 0, 1000);
   transports.ranks[0]->send(2, 0, 1000); // the other ranks continue

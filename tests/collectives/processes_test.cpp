@@ -1,6 +1,7 @@
 // Tests ranks in separate processes, one of which is killed during a collective.
 #include "collectives/tcp/tcp_communicator.hpp"
 #include "core/atomic_file.hpp"
+#include "core/net/socket.hpp"
 #include "cpu/host_stream.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/loopback.hpp"
@@ -15,7 +16,7 @@
 
 using namespace troupe;
 using namespace troupe::testing;
-using collectives::TcpOptions;
+using collectives::ChannelOptions;
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
@@ -38,7 +39,7 @@ std::vector<Endpoint> all_endpoints(const std::filesystem::path& folder, int ran
 
 /// Repeats all-reduces until one fails, at most `times`, and reports the first success. Returns the
 /// error.
-std::string reduce_for_ever(const TcpOptions& options,
+std::string reduce_for_ever(const ChannelOptions& options,
                             const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
                             int times, int output) {
   auto communicator = collectives::connect_tcp(options, connection_group);
@@ -47,11 +48,11 @@ std::string reduce_for_ever(const TcpOptions& options,
   cpu::HostStream stream{{.name = "communication"}};
   std::vector<float> values(200000);
   for (int i = 0; i < times; ++i) {
-    values.assign(values.size(), static_cast<float>(options.rank + 1));
+    values.assign(values.size(), static_cast<float>(options.member + 1));
     (*communicator)->all_reduce(stream, {values.data(), values.size()});
     if (const auto status = stream.synchronize(); !status)
       return status.error().to_string();
-    const auto world = static_cast<float>(options.world_size()), sum = world * (world + 1) / 2;
+    const auto world = static_cast<float>(options.size()), sum = world * (world + 1) / 2;
     if (values.front() != sum || values.back() != sum)
       return "a wrong sum";
     if (i == 0)
@@ -64,11 +65,12 @@ std::string reduce_for_ever(const TcpOptions& options,
 void take_part(const std::filesystem::path& folder, int rank, int output) {
   const auto plane = *collectives::DataPlane::open({.listen = {"127.0.0.1", 0}, .handshake = 10s});
   auto endpoints = all_endpoints(folder, rank, plane->port());
-  const auto error = reduce_for_ever({.rank = rank, .endpoints = endpoints, .group = "all"},
+  const auto error = reduce_for_ever({.member = rank, .endpoints = endpoints, .group = "all"},
                                      plane->join_group(1, "first"), 1000000, output);
   write_text(output, error + "\n");
   endpoints.erase(endpoints.begin() + 1);
-  const TcpOptions survivors{.rank = rank == 0 ? 0 : 1, .endpoints = endpoints, .group = "all"};
+  const ChannelOptions survivors{
+      .member = rank == 0 ? 0 : 1, .endpoints = endpoints, .group = "all"};
   const auto then = reduce_for_ever(survivors, plane->join_group(2, "second"), 5, output);
   write_text(output, "then " + then + "\n");
 }

@@ -18,7 +18,6 @@ using namespace troupe::testing;
 
 namespace {
 
-using Engine = CompileOptions::Engine;
 using Floats = std::vector<float>;
 
 constexpr std::int64_t height = 6, width = 5, colours = 3, classes = 3, whole_batch = 8;

@@ -1,5 +1,5 @@
 // Tests parsing: from the text of a config, and overrides, to its values or its problems.
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "tests/core/config_fixture.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -86,14 +86,11 @@ TEST_CASE("a data set in datasets/ is used with a warning if the config names it
   std::filesystem::current_path(before);
 }
 
-TEST_CASE("keys without effect and deprecated keys cause notes") {
+TEST_CASE("keys without effect cause notes") {
   const auto notes = [](const std::vector<std::string>& overrides) {
     return config_notes(good(synthetic, overrides), nn::model_catalogue());
   };
-  CHECK(notes({"train.clip_before_unscale=false", "model.hidden=[512]"}).empty());
-  CHECK(notes({"train.clip_before_unscale=true"}) ==
-        Lines{"train.clip_before_unscale is deprecated: it is refused if it makes a difference, "
-              "and has no effect otherwise; leave it out"});
+  CHECK(notes({"model.hidden=[512]"}).empty());
   CHECK(notes({"model.hidden=[8]"}) ==
         Lines{"model.hidden has no effect: resnet20 has no hidden layers"});
   CHECK(notes({"model.hidden=[8]", "model.name=mlp"}).empty());
@@ -121,7 +118,7 @@ metrics: {listen: off}
   CHECK(c.run.seed == UINT64_MAX);
   CHECK(c.model.hidden == std::vector<std::int64_t>{3, 4});
   CHECK(c.model.pretrained == "a b/c.ckpt");
-  CHECK(c.data.augment == std::vector<std::string>{"flip"});
+  CHECK(c.data.augment == std::vector{Augmentation::flip});
   CHECK(c.data.limit == 500);
   CHECK(c.data.batch_size == 128);
   CHECK(c.train.optimizer.lr == 5e-4);
@@ -142,10 +139,10 @@ TEST_CASE("an unknown key is reported with its location, the allowed keys and th
   CHECK(
       problems(synthetic + "train:\n  ephocs: 3\n") ==
       Lines{
-          "a.yaml:3:3: train.ephocs: unknown key; allowed: epochs, max_steps, max_tokens, "
-          "accumulate, clip_grad_norm, clip_grad_value, gradient_norm_every, clip_before_unscale, "
-          "label_smoothing, freeze, lr_scale, recompute, evaluate_every, optimizer, schedule, "
-          "sample; did you mean \"epochs\"?"});
+          "a.yaml:3:3: train.ephocs: unknown key; allowed: epochs, max_steps, max_tokens, sample, "
+          "accumulate, clip_grad_norm, clip_grad_value, gradient_norm_every, label_smoothing, "
+          "freeze, lr_scale, recompute, evaluate_every, optimizer, schedule; did you mean "
+          "\"epochs\"?"});
   CHECK(
       problems(synthetic + "cluster: {banana: 1}\n") ==
       Lines{
@@ -189,7 +186,7 @@ TEST_CASE("a value of the wrong type is reported with its location") {
   CHECK(
       one("train: {optimizer: sgd}") ==
       "a.yaml:2:20: train.optimizer: \"sgd\" has the wrong type; allowed: a mapping with name, lr, "
-      "momentum, nesterov, weight_decay, decay, beta1, beta2, eps");
+      "momentum, nesterov, weight_decay, decay, betas, eps");
   CHECK(one("run: {deterministic: yes}") ==
         "a.yaml:2:22: run.deterministic: \"yes\" has the wrong type; allowed: true or false; "
         "did you mean \"true\"?");
@@ -221,18 +218,86 @@ TEST_CASE("a value of the wrong type is reported with its location") {
         "never");
 }
 
-TEST_CASE("a section with a short form accepts text in its place") {
-  const auto word = good(synthetic + "parallel: {offload: optimizer}\n");
-  CHECK(word.parallel.offload.target == "optimizer");
-  CHECK(word.parallel.offload.ratio == 1);
-  CHECK(good(synthetic + "parallel: {offload: optimizer}\n", {"parallel.offload.ratio=0.5"})
-            .parallel.offload == OffloadConfig{"optimizer", 0.5});
-  CHECK(problems(synthetic + "parallel: {offload: disk}\n") ==
-        Lines{"a.yaml:2:21: parallel.offload.target: \"disk\" is not a choice; allowed: none, "
-              "optimizer, parameters"});
-  CHECK(problems(synthetic + "parallel: {offload: [optimizer]}\n") ==
-        Lines{"a.yaml:2:21: parallel.offload: a list has the wrong type; allowed: a mapping with "
-              "target, ratio"});
+TEST_CASE("a value with several forms is read in each of them") {
+  using Target = OffloadConfig::Target;
+  const auto parallel = [](const std::string& values) {
+    return good(synthetic + "parallel: {" + values + "}\n").parallel;
+  };
+  CHECK(parallel("offload: optimizer").offload == OffloadConfig{Target::optimizer, 1});
+  CHECK(parallel("strategy: fsdp, offload: {parameters: 0.5}").offload ==
+        OffloadConfig{Target::parameters, 0.5});
+  CHECK(parallel("wrap: per_block").wrap == WrapConfig{});
+  CHECK(parallel("wrap: {min_num_params: 5}").wrap ==
+        WrapConfig{.policy = WrapConfig::Policy::size_based, .min_num_params = 5});
+  CHECK(parallel("wrap: [layer1, head]").wrap ==
+        WrapConfig{.policy = WrapConfig::Policy::by_name, .units = {"layer1", "head"}});
+  CHECK(parallel("mixed_precision: {reduce: bf16}").mixed_precision ==
+        MixedPrecisionConfig{.reduce = DType::bf16});
+  const auto data = [](const std::string& values) {
+    return good("data: {dataset: synthetic, " + values + "}\n").data;
+  };
+  CHECK(data("validation: 0.25").validation == ValidationConfig{.share = 0.25});
+  CHECK(data("validation: a/b.txt").validation == ValidationConfig{.path = "a/b.txt"});
+  CHECK(data("tokenizer: gpt2").tokenizer == TokenizerConfig{.path = "gpt2"});
+  CHECK(data("tokenizer: {path: a.tiktoken, split: cl100k}").tokenizer ==
+        TokenizerConfig{"a.tiktoken", TokenizerSplit::cl100k});
+  CHECK(data("normalize: null").normalize == NormalizeConfig{});
+  const auto scale = [](const std::string& value) {
+    return good(synthetic + "precision: {loss_scale: " + value + "}\n").precision.loss_scale;
+  };
+  CHECK(scale("on") == LossScaleConfig{});
+  CHECK(scale("off") == LossScaleConfig{.enabled = false});
+  CHECK(scale("{initial: 8}") == LossScaleConfig{.initial = 8});
+  const auto resume = [](const std::string& value) {
+    return good(synthetic + "checkpoint: {resume: " + value + "}\n").checkpoint.resume;
+  };
+  CHECK(resume("never") == ResumeConfig{.kind = ResumeConfig::Kind::never});
+  CHECK(resume("a/b") == ResumeConfig{ResumeConfig::Kind::path, "a/b"});
+}
+
+TEST_CASE("an override sets one field of a mapping and keeps the others") {
+  const auto scale = [](const std::string& value, const std::vector<std::string>& overrides) {
+    return good(synthetic + "precision: {loss_scale: " + value + "}\n", overrides)
+        .precision.loss_scale;
+  };
+  CHECK(scale("{initial: 8, growth_factor: 4}", {"precision.loss_scale.growth_factor=3"}) ==
+        LossScaleConfig{.initial = 8, .growth_factor = 3});
+  CHECK(scale("off", {"precision.loss_scale.initial=8"}) == LossScaleConfig{.initial = 8});
+  CHECK(scale("{initial: 8}", {"precision.loss_scale={growth_factor: 3}"}) ==
+        LossScaleConfig{.growth_factor = 3}); // the whole value
+  CHECK(problems(synthetic, {"precision.loss_scale.initial=0"}) ==
+        Lines{"--set precision.loss_scale.initial=0: precision.loss_scale.initial: 0 is out of "
+              "range; allowed: a number, above 0 and at most 1e+30"});
+}
+
+TEST_CASE("a value in none of its forms is reported with all of them") {
+  const auto one = [](const std::string& offload) {
+    return problems(synthetic + "parallel: {offload: " + offload + "}\n").at(0);
+  };
+  const std::string allowed = "; allowed: none, optimizer, parameters, {optimizer: NUMBER}, "
+                              "{parameters: NUMBER}";
+  CHECK(one("disk") == "a.yaml:2:21: parallel.offload: \"disk\" is not a choice" + allowed);
+  CHECK(one("optimiser").ends_with("; did you mean \"optimizer\"?"));
+  CHECK(one("[optimizer]") == "a.yaml:2:21: parallel.offload: a list has the wrong type" + allowed);
+  CHECK(one("{disk: 1}") ==
+        "a.yaml:2:21: parallel.offload: the mapping has names that are not allowed here" + allowed);
+  CHECK(one("{}") == "a.yaml:2:21: parallel.offload: the mapping is empty" + allowed);
+  CHECK(one("{optimizer: 1, optimizer: 1}") ==
+        "a.yaml:2:21: parallel.offload: optimizer is given twice" + allowed);
+  CHECK(one("{optimizer: much}") ==
+        "a.yaml:2:21: parallel.offload: optimizer: \"much\" has the wrong type" + allowed);
+  CHECK(one("{optimizer: 2}") ==
+        "a.yaml:2:21: parallel.offload: optimizer: 2 is out of range" + allowed);
+  CHECK(one("\"\"") == "a.yaml:2:21: parallel.offload: \"\" is not a choice" + allowed);
+  CHECK(problems(synthetic + "train: {recompute: }\n") ==
+        Lines{"a.yaml:2:9: train.recompute: needs a value; allowed: none, block, a list that is "
+              "not empty; each item: text, {fit: SIZE}"});
+  CHECK(problems(synthetic + "parallel: {wrap: [stem, 1]}\n") ==
+        Lines{"a.yaml:2:25: parallel.wrap[1]: 1 is not text; write it in quotes; allowed: "
+              "per_block, {min_num_params: N}, a list that is not empty; each item: text"});
+  CHECK(problems(synthetic + "train: {optimizer: {betas: [0.9]}}\n") ==
+        Lines{"a.yaml:2:28: train.optimizer.betas: 1 numbers instead of 2; allowed: a list of two; "
+              "each item: a number, at least 0 and below 1"});
 }
 
 TEST_CASE("a value that is not allowed is reported with the allowed ones") {
@@ -409,8 +474,8 @@ TEST_CASE("overrides apply after the file, in order, and accept YAML") {
                        "train.optimizer={name: adam, lr: 1e-3}", "train.max_steps=null",
                        "checkpoint.every=2 epochs", "metrics.listen=127.0.0.1:0"});
   CHECK(c.train.epochs == 7);
-  CHECK(c.data.augment == std::vector<std::string>{"crop", "flip"});
-  CHECK(c.train.optimizer.name == "adam");
+  CHECK(c.data.augment == std::vector{Augmentation::crop, Augmentation::flip});
+  CHECK(c.train.optimizer.name == OptimizerKind::adam);
   CHECK(c.train.optimizer.lr == 1e-3);
   CHECK(c.checkpoint.every == Interval{Interval::Unit::epochs, 2});
   CHECK(c.metrics.listen == "127.0.0.1:0");

@@ -38,17 +38,17 @@ private:
 
 TEST_CASE("the home folder replaces ~/ at the start of a path") {
   const Variable home{"HOME", "/somebody"};
-  const auto c = good("data: {dataset: synthetic, root: ~/data, test_root: \"~\"}\n"
+  const auto c = good("data: {dataset: synthetic, root: ~/data, validation: \"~\"}\n"
                       "run: {output: ~/runs}\n"
                       "cluster: {tls: {certificate: ~/a.pem, key: ~/b.pem, ca: c.pem}}\n",
                       {"model.pretrained=~/a.safetensors", "data.tokenizer=a/~/b"});
   CHECK(c.data.root == "/somebody/data");
-  CHECK(c.data.test_root == "~"); // "~" by itself is a file name
+  CHECK(c.data.validation.path == "~"); // "~" by itself is a file name
   CHECK(c.run.output == "/somebody/runs");
   CHECK(c.cluster.tls.key == "/somebody/b.pem");
   CHECK(c.cluster.tls.ca == "c.pem");
   CHECK(c.model.pretrained == "/somebody/a.safetensors");
-  CHECK(c.data.tokenizer == "a/~/b");
+  CHECK(c.data.tokenizer.path == "a/~/b");
   CHECK(good("data: {dataset: synthetic, root: ~a/b}").data.root == "~a/b");
 }
 

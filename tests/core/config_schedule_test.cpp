@@ -1,5 +1,5 @@
-#include "core/config/length.hpp"
-#include "core/config/text.hpp"
+#include "core/config/schema.hpp"
+#include "core/units.hpp"
 #include "tests/core/config_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -73,7 +73,7 @@ TEST_CASE("only language models generate samples during training") {
   const std::vector<std::string> asked = {
       "train.sample={every: 500 steps, prompt: And God, tokens: 50}"};
   CHECK(only_conflict(synthetic, asked) ==
-        "train.sample.every: a model of dataset synthetic does not generate text; allowed: never");
+        "train.sample: a model of dataset synthetic does not generate text; allowed: never");
   const auto sample = good(tokens, asked).train.sample;
   CHECK(sample.every == Interval{Interval::Unit::steps, 500});
   CHECK(sample.prompt == "And God");

@@ -106,10 +106,12 @@ inline bool accepts(const Json& schema, const Json& value) {
         for (const auto& [name, item] : value.items())
           fits = fits && (schema.value("properties", Json::object()).contains(name) ||
                           (argument.is_object() && accepts(argument, item)));
+    } else if (keyword == "minProperties") {
+      fits = !value.is_object() || value.size() >= argument.get<std::size_t>();
     } else if (keyword == "maxProperties") {
       fits = !value.is_object() || value.size() <= argument.get<std::size_t>();
     } else if (keyword != "$schema" && keyword != "title" && keyword != "description" &&
-               keyword != "default" && keyword != "deprecated") {
+               keyword != "default") {
       throw std::runtime_error("keyword " + keyword);
     }
     if (!fits)

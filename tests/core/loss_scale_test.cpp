@@ -43,14 +43,15 @@ TEST_CASE("factors are doubles, as in PyTorch, and the scale rounds once") {
 }
 
 TEST_CASE("only amp_fp16 scales its loss, as configured, and it can be switched off") {
-  PrecisionConfig config{.mode = "amp_fp16"};
+  PrecisionConfig config{.mode = Precision::amp_fp16};
   CHECK(loss_scale_options(config) == LossScaleOptions{});
   config.loss_scale = {
       .initial = 128, .growth_factor = 3, .backoff_factor = 0.25, .growth_interval = 7};
   CHECK(loss_scale_options(config) == LossScaleOptions{128, 3, 0.25, 7});
   config.loss_scale.enabled = false;
   CHECK_FALSE(loss_scale_options(config).has_value());
-  for (const char* mode : {"fp32", "tf32", "fp16", "bf16", "amp_bf16"})
+  for (const auto mode :
+       {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::amp_bf16})
     CHECK_FALSE(loss_scale_options({.mode = mode}).has_value());
 }
 
@@ -67,8 +68,8 @@ TEST_CASE("a state is converted to text and back") {
 TEST_CASE("precisions are named as in the config") {
   for (const auto precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
                                Precision::amp_fp16, Precision::amp_bf16})
-    CHECK(precision_of(to_string(precision)) == precision);
-  CHECK_FALSE(precision_of("amp_fp8").has_value());
+    CHECK(choice_named<Precision>(to_string(precision)) == precision);
+  CHECK_FALSE(choice_named<Precision>("amp_fp8").has_value());
   CHECK(compute_type(Precision::amp_fp16) == DType::f16);
   CHECK(compute_type(Precision::tf32) == DType::f32);
   CHECK(scales_loss(Precision::amp_fp16));

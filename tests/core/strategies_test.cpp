@@ -12,9 +12,9 @@ TEST_CASE("every strategy is read and printed by its name") {
     CHECK(config.parallel.strategy == traits.kind);
     CHECK(printed(config).find("\n  strategy: " + std::string{traits.name} + "\n") !=
           std::string::npos);
-    CHECK(strategy_named(traits.name) == traits.kind);
+    CHECK(choice_named<StrategyKind>(traits.name) == traits.kind);
   }
-  CHECK(strategy_named("zero4") == std::nullopt);
+  CHECK(choice_named<StrategyKind>("zero4") == std::nullopt);
 }
 
 TEST_CASE("an unknown strategy or a value of another type is refused with the nearest name") {
@@ -50,9 +50,9 @@ TEST_CASE("the number of shards follows from the strategy and the number of work
   CHECK(shards(StrategyKind::hsdp, 4) == 2);
   CHECK(shards(StrategyKind::hsdp, 3) == 3); // 3 ranks fill no whole groups
   CHECK(shards(StrategyKind::diloco, 4) == 1);
-  ParallelConfig teams{.strategy = StrategyKind::diloco};
-  teams.outer = {.team = 2, .inner = "zero2"};
-  CHECK(teams.shards(8) == 2);
-  CHECK(teams.shards(3) == 3);
-  CHECK(teams.divides() == Divided::gradients);
+  ParallelConfig groups{.strategy = StrategyKind::diloco};
+  groups.diloco = {.group_size = 2, .inner = StrategyKind::zero2};
+  CHECK(groups.shards(8) == 2);
+  CHECK(groups.shards(3) == 3);
+  CHECK(groups.divides() == Divided::gradients);
 }

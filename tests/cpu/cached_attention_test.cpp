@@ -19,7 +19,7 @@ constexpr std::int64_t rows_of_piece = 5;
 
 /// Returns the status of five rows that start at this position, in a cache of 13 places of which 9
 /// have a position.
-Status go_on_from(std::int32_t first, CompileOptions::Engine engine) {
+Status go_on_from(std::int32_t first, Engine engine) {
   const auto model = generating_model(rows_of_piece, {});
   const auto device = cpu::make_host_device(0, 2);
   const auto stream = device->create_stream({.threads = 2});
@@ -40,8 +40,7 @@ Status go_on_from(std::int32_t first, CompileOptions::Engine engine) {
 } // namespace
 
 TEST_CASE("more rows than a sequence has room for are a data error") {
-  const auto engine =
-      GENERATE(CompileOptions::Engine::fastest, CompileOptions::Engine::interpreter);
+  const auto engine = GENERATE(Engine::fastest, Engine::interpreter);
   CHECK(go_on_from(0, engine));
   CHECK(go_on_from(4, engine));
   for (const std::int32_t first : {-1, 5}) {

@@ -38,7 +38,7 @@ nn::PreparedModel prepare(const std::string& name, Precision precision,
   config.model.width = 16;
   config.model.autocast_off = std::move(autocast_off);
   config.data.image_size = 32;
-  config.precision.mode = to_string(precision);
+  config.precision.mode = precision;
   auto model =
       nn::prepare_model(config, 4, nn::PassMode::training, {.fuse = nn::FusePatterns::all()});
   if (!model)

@@ -5,7 +5,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -139,20 +138,13 @@ TEST_CASE("a scratch buffer used for images of other sizes does not change the r
   }
 }
 
-TEST_CASE("crop and flip apply only to training, and other names are refused") {
+TEST_CASE("crop and flip apply only to training") {
   DataConfig data;
-  data.augment = {"crop", "flip"};
+  data.augment = {Augmentation::crop, Augmentation::flip};
   const ImageInfo info{
       .name = "set", .source = "here", .class_names = {}, .channels = 3, .normalization = cifar};
   const auto train = augment_options(data, {}, info, Split::train, 9);
-  REQUIRE(train);
-  CHECK(
-      (train->crop && train->flip && train->seed == 9 && train->normalization.mean == cifar.mean));
+  CHECK((train.crop && train.flip && train.seed == 9 && train.normalization.mean == cifar.mean));
   const auto test = augment_options(data, {}, info, Split::test, 9);
-  REQUIRE(test);
-  CHECK_FALSE((test->crop || test->flip));
-  data.augment = {"cutout"};
-  const auto unknown = augment_options(data, {}, info, Split::train, 9);
-  REQUIRE_FALSE(unknown);
-  CHECK_THAT(unknown.error().message, Catch::Matchers::ContainsSubstring("cutout"));
+  CHECK_FALSE((test.crop || test.flip));
 }

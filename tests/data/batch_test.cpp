@@ -21,11 +21,11 @@ namespace {
 Config synthetic_config() {
   Config config;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 50;
+  config.data.limit = 50;
   config.data.image_size = 16;
   config.data.batch_size = 8;
   config.data.eval_batch_size = 4;
-  config.data.augment = {"crop", "flip"};
+  config.data.augment = {Augmentation::crop, Augmentation::flip};
   return config;
 }
 

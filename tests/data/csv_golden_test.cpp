@@ -1,5 +1,5 @@
 // Compares the reader of CSV files with pandas (tests/golden/record_csv.py).
-#include "core/config/delimiters.hpp"
+#include "core/config/data.hpp"
 #include "data/detail/csv_file.hpp"
 #include "tests/support/image_files.hpp"
 #include "tests/support/source_tree.hpp"
@@ -36,9 +36,10 @@ TEST_CASE("300 generated CSV files have the numbers and words that pandas reads"
   REQUIRE(files.size() == 300);
   for (const auto& file : files) {
     INFO(file.dump(-1, ' ', true));
-    const auto& delimiter = file.at("delimiter").get_ref<const std::string&>();
-    const auto read_back = read(
-        folder, file, {.numbers = file.at("numbers"), .delimiter = delimiter_character(delimiter)});
+    const auto& word = file.at("delimiter").get_ref<const std::string&>();
+    const auto delimiter = choice_named<Delimiter>(word).value();
+    const auto read_back =
+        read(folder, file, {.numbers = file.at("numbers"), .delimiter = character_of(delimiter)});
     INFO((read_back ? "" : read_back.error().message));
     REQUIRE(read_back);
     CHECK(read_back->numbers == file.at("values").get<std::vector<double>>());

@@ -53,7 +53,8 @@ TEST_CASE_METHOD(Pointers, "every reader of data reports a git-lfs pointer as on
   write("t10k-images-idx3-ubyte.gz");
   check_named(open_idx(root(), Split::test, IdxFlavour::mnist), "t10k-images-idx3-ubyte.gz");
   check_named(open_tokenizer(write("tokenizer.json").string()), "tokenizer.json");
-  check_named(open_tokenizer(write("gpt2.tiktoken").string(), "gpt2"), "gpt2.tiktoken");
+  check_named(open_tokenizer(write("gpt2.tiktoken").string(), TokenizerSplit::gpt2),
+              "gpt2.tiktoken");
   check_named(TokenFile::open(write("text.tokens")), "text.tokens");
 }
 

@@ -16,18 +16,19 @@ namespace {
 DataConfig synthetic() {
   DataConfig data;
   data.dataset = "synthetic";
-  data.synthetic_samples = 100;
+  data.limit = 100;
   return data;
 }
 
-/// Writes a folder in MNIST's format with `count` images of 28 x 28.
-void write_mnist(const std::filesystem::path& folder, std::uint8_t count) {
+/// Writes a split in MNIST's format with `count` images of 28 x 28.
+void write_mnist(const std::filesystem::path& folder, std::uint8_t count,
+                 const std::string& split = "train") {
   Bytes images = {0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 28, 0, 0, 0, 28};
   images.resize(images.size() + std::size_t{count} * 28 * 28);
   Bytes labels = {0, 0, 8, 1, 0, 0, 0, count};
   labels.resize(labels.size() + count, 1);
-  write_bytes(folder / "train-images-idx3-ubyte", images);
-  write_bytes(folder / "train-labels-idx1-ubyte", labels);
+  write_bytes(folder / (split + "-images-idx3-ubyte"), images);
+  write_bytes(folder / (split + "-labels-idx1-ubyte"), labels);
 }
 
 } // namespace
@@ -49,12 +50,19 @@ TEST_CASE("a synthetic data set takes its classes, size and channels from the co
 }
 
 TEST_CASE("data.limit keeps the first training samples and all test samples") {
-  auto data = synthetic();
-  data.limit = 32;
-  CHECK((*open_images(data, {}, Split::train))->size() == 32);
-  CHECK((*open_images(data, {}, Split::test))->size() == 25);
+  const ScratchFolder folder;
+  write_mnist(folder.path(), 9);
+  write_mnist(folder.path(), 5, "t10k");
+  DataConfig data;
+  data.dataset = "mnist";
+  data.root = folder.path().string();
+  data.limit = 4;
+  ModelConfig model;
+  model.in_channels = 1;
+  CHECK((*open_images(data, model, Split::train))->size() == 4);
+  CHECK((*open_images(data, model, Split::test))->size() == 5);
   data.limit = 1000;
-  CHECK((*open_images(data, {}, Split::train))->size() == 100);
+  CHECK((*open_images(data, model, Split::train))->size() == 9);
 }
 
 TEST_CASE("data.limit takes equally many images of each class of a folder") {

@@ -13,12 +13,12 @@ TEST_CASE("a config normalizes with its own values or the data set's") {
   CHECK(to_string(normalization_of(data)) == "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225");
   data.dataset = "mnist";
   CHECK(normalization_of(data) == default_normalization("mnist"));
-  data.mean = {0.5};
-  data.deviation = {0.25};
+  data.normalize.mean = {0.5};
+  data.normalize.deviation = {0.25};
   CHECK(to_string(normalization_of(data)) == "mean 0.5, 0.5, 0.5, std 0.25, 0.25, 0.25");
   CHECK(to_string(normalization_of(data), 1) == "mean 0.5, std 0.25");
-  data.mean = {0.1, 0.2, 0.3};
-  data.deviation = {0.25, 0.5, 1};
+  data.normalize.mean = {0.1, 0.2, 0.3};
+  data.normalize.deviation = {0.25, 0.5, 1};
   CHECK(normalization_of(data).mean == std::array{0.1f, 0.2f, 0.3f});
 }
 
@@ -29,11 +29,11 @@ TEST_CASE("images are normalized as configured in both splits") {
                        .class_names = {},
                        .normalization = default_normalization("cifar10")};
   const auto used = [&](Split split) {
-    return augment_options(data, {}, info, split, 1).value().normalization;
+    return augment_options(data, {}, info, split, 1).normalization;
   };
   CHECK(used(Split::train) == default_normalization("cifar10"));
-  data.mean = {0, 0, 0};
-  data.deviation = {1, 1, 1};
+  data.normalize.mean = {0, 0, 0};
+  data.normalize.deviation = {1, 1, 1};
   for (const auto split : {Split::train, Split::test})
     CHECK(used(split) == Normalization{});
 }

@@ -149,12 +149,10 @@ TEST_CASE("with resized_crop test images become 8/7 of their size, or eval_resiz
   data.dataset = "image_folder";
   data.image_size = 224;
   const ImageInfo info{.name = "set", .source = "here", .class_names = {}};
-  const auto options = [&](Split split) {
-    return augment_options(data, {}, info, split, 1).value();
-  };
+  const auto options = [&](Split split) { return augment_options(data, {}, info, split, 1); };
   CHECK_FALSE((options(Split::train).host_only || options(Split::test).resampled));
   SECTION("resized_crop") {
-    data.augment = {"resized_crop", "flip"};
+    data.augment = {Augmentation::resized_crop, Augmentation::flip};
     CHECK((options(Split::train).resized_crop && options(Split::train).resampled));
     CHECK(options(Split::test).resize == 256);
     CHECK_FALSE(options(Split::test).resized_crop);

@@ -136,6 +136,9 @@ TEST_CASE("evaluation covers every sample once, in order, and pads with empty sa
   REQUIRE(sampler.steps_per_epoch() == 2);
   CHECK(step_of(sampler, {0, 1}, 3) == Indices{6, 7, 8, 9, -1, -1});
   CHECK(slice_of(sampler, {0, 1}, {2, 3}) == Indices{-1, -1});
+  CHECK(sampler.samples({0, 0}, {2, 3}) == 2);
+  CHECK(sampler.samples({0, 1}, {1, 3}) == 2);
+  CHECK(sampler.samples({0, 1}, {2, 3}) == 0);
 }
 
 TEST_CASE("evaluation of fewer samples takes them evenly spaced from the whole set") {

@@ -64,10 +64,10 @@ TEST_CASE("a rank without a slice has only empty passes") {
   CHECK(slices_in_step(slice_assignment, 2, 5) == std::vector{1});
 }
 
-TEST_CASE("a following slice assignment begins at the given step and pass") {
-  const SliceAssignment even{8, 2};
-  const auto next = even.followed_by(std::vector{6, 2}, 10, 1000);
+TEST_CASE("a slice assignment counts steps and passes from those it begins with") {
+  const SliceAssignment next{std::vector{6, 2}, 10, 1000};
   CHECK(next.passes() == 6);
+  CHECK(next.first_step() == 10);
   CHECK(next.pass_of(10) == 1000);
   CHECK(next.pass_of(12) == 1012);
   CHECK(next.step_of(1005) == 10);
@@ -83,22 +83,18 @@ TEST_CASE("a following slice assignment begins at the given step and pass") {
   CHECK_FALSE(next.keeps_statistics(1));
 }
 
-TEST_CASE("slices are assigned by speed so that the slowest rank ends as early as possible") {
-  CHECK(balanced_by_speed(16, std::vector{1.0, 1.0, 1.0, 4.0}) == std::vector{5, 5, 5, 1});
-  CHECK(balanced_by_speed(4, std::vector{1.0, 1.0}) == std::vector{2, 2});
-  CHECK(balanced_by_speed(3, std::vector{1.0, 100.0}) == std::vector{3, 0});
-  CHECK(balanced_by_speed(1, std::vector{2.0, 1.0, 1.0}) == std::vector{1, 0, 0});
-  // No other counts finish earlier.
-  const std::vector seconds = {0.7, 1.1, 0.4};
-  const auto longest = [&](const std::vector<int>& counts) {
-    double most = 0;
-    for (std::size_t rank = 0; rank < counts.size(); ++rank)
-      most = std::max(most, counts[rank] * seconds[rank]);
-    return most;
-  };
-  double least = 1e9;
-  for (int a = 0; a <= 11; ++a)
-    for (int b = 0; a + b <= 11; ++b)
-      least = std::min(least, longest({a, b, 11 - a - b}));
-  CHECK(longest(balanced_by_speed(11, seconds)) == least);
+TEST_CASE("passes of a following slice assignment do not overlap with those of the previous one") {
+  const SliceAssignment even{8, 2};
+  const auto next = even.followed_by(std::vector{6, 2}, 10);
+  CHECK(next.first_step() == 10);
+  CHECK(next.counts() == std::vector{6, 2});
+  CHECK(next.first_pass() > even.pass_of(10'000));
+  CHECK(next.pass_of(10) == next.first_pass());
+  CHECK(next.step_of(next.first_pass()) == 10);
+}
+
+TEST_CASE("counts with no slice or with less than none are no slice assignment") {
+  CHECK(SliceAssignment::can_be_counts(std::vector{0, 1}));
+  for (const auto& counts : std::vector<std::vector<int>>{{}, {0, 0}, {3, -1}})
+    CHECK_FALSE(SliceAssignment::can_be_counts(counts));
 }

@@ -26,13 +26,13 @@ public:
     config.data.features = {"x"};
     config.data.targets = {"y"};
     config.model.num_classes = 1;
-    config.model.loss = "mean_squared_error";
+    config.model.loss = LossKind::mean_squared_error;
   }
   void write(const std::string& split, const std::string& text) const {
     write_bytes(folder_ / (split + ".csv"), std::string_view{text});
   }
   void expect_classes(std::int64_t count) {
-    config.model.loss = "cross_entropy";
+    config.model.loss = LossKind::cross_entropy;
     config.model.num_classes = count;
   }
   Result<TablePtr> open(Split split = Split::train,
@@ -196,7 +196,7 @@ TEST_CASE_METHOD(TableFiles,
 }
 
 TEST_CASE_METHOD(TableFiles, "data.delimiter applies to training files and to files to predict") {
-  config.data.delimiter = "semicolon";
+  config.data.delimiter = Delimiter::semicolon;
   config.data.standardize = false;
   write("train", "x;y;z\n1;2;a,b\n");
   CHECK(features() == std::vector<float>{1});

@@ -28,7 +28,7 @@ public:
     config.data.standardize = false;
     config.model.name = "linear";
     config.model.num_classes = 1;
-    config.model.loss = "mean_squared_error";
+    config.model.loss = LossKind::mean_squared_error;
     write("train", "width,id,price,length\n1,a,10,2\n3,b,20,4\n5,c,30,6\n7,d,40,8\n");
   }
   void write(const std::string& split, const std::string& text) const {
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Table, "missing rows of a test batch are ignored by the loss") 
 }
 
 TEST_CASE_METHOD(Table, "with cross-entropy a target column is a label") {
-  config.model.loss = "cross_entropy";
+  config.model.loss = LossKind::cross_entropy;
   config.model.num_classes = 41;
   const auto adapter = open_adapter(config, Split::train).value();
   CHECK(adapter->fields()[1].name == "labels");

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+using namespace troupe;
 using namespace troupe::data;
 using namespace troupe::testing;
 
@@ -59,7 +60,8 @@ TEST_CASE_METHOD(TokenizerFiles, "ranks in any order merge words as tiktoken doe
       ranks[std::string(1, static_cast<char>(byte))] = byte;
     for (const auto& token : tokens)
       ranks.emplace(token, static_cast<TokenId>(ranks.size()));
-    const auto tokenizer = open_tokenizer(write("mine.tiktoken", ranks_of(tokens)), "gpt2").value();
+    const auto tokenizer =
+        open_tokenizer(write("mine.tiktoken", ranks_of(tokens)), TokenizerSplit::gpt2).value();
     for (int k = 0; k < 100; ++k) {
       const auto word = random_word(random, 40);
       INFO(word);
@@ -75,7 +77,8 @@ TEST_CASE_METHOD(TokenizerFiles, "each token keeps at most one of its merges") {
   for (std::size_t size = 2; size <= 100; ++size)
     for (std::size_t a = 0; a <= size; ++a)
       runs.push_back(std::string(a, 'a') + std::string(size - a, 'b'));
-  const auto tokenizer = open_tokenizer(write("mine.tiktoken", ranks_of(runs)), "gpt2").value();
+  const auto tokenizer =
+      open_tokenizer(write("mine.tiktoken", ranks_of(runs)), TokenizerSplit::gpt2).value();
   CHECK(tokenizer->parts().merges.in_order().size() <= runs.size());
   const auto text = std::string(700, 'a') + std::string(50, 'b');
   CHECK(decoded(*tokenizer, encoded(tokenizer, text)) == text);

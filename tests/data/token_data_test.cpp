@@ -30,7 +30,7 @@ public:
     config.data.eval_batch_size = 2;
     config.data.sequence_length = 3;
     config.data.shuffle = false;
-    config.data.validation_part = 0;
+    config.data.validation.share = 0;
     write("b.txt", "klm\nop"); // read second
     write("a.txt", "abcdefghij");
   }
@@ -93,12 +93,12 @@ TEST_CASE_METHOD(Texts,
 }
 
 TEST_CASE_METHOD(Texts, "the last part of the windows is for evaluation and not for training") {
-  config.data.validation_part = 0.4;
+  config.data.validation.share = 0.4;
   CHECK(training_batches(config)->dataset().size() == 3);
   const auto evaluation = evaluation_batches(config).value();
   CHECK(evaluation.dataset().size() == 2);
   CHECK(fill(evaluation, {0, 0}).tokens == Ids{'j', 256, 'k', 'l', 'm', '\n'});
-  config.data.validation_part = 0.01;
+  config.data.validation.share = 0.01;
   CHECK(evaluation_batches(config)->dataset().size() == 1);
   config.data.limit = 2;
   CHECK(training_batches(config)->dataset().size() == 2);
@@ -107,8 +107,8 @@ TEST_CASE_METHOD(Texts, "the last part of the windows is for evaluation and not 
 TEST_CASE_METHOD(Texts,
                  "separate files are evaluated if given, and padding is ignored by the loss") {
   write_bytes(path("held.txt"), "0123456789");
-  config.data.validation_part = 0.4;
-  config.data.test_root = path("held.txt").string();
+  config.data.validation.share = 0.4;
+  config.data.validation.path = path("held.txt").string();
   CHECK(training_batches(config)->dataset().size() == 5);
   const auto evaluation = evaluation_batches(config).value();
   CHECK(evaluation.dataset().size() == 3);
@@ -202,7 +202,7 @@ TEST_CASE_METHOD(Texts,
   config.data.root = files->path().string();
   CHECK(training_batches(config)->dataset().fingerprint() == first);
   write_bytes(path("tokenizer.json"), "{}");
-  config.data.tokenizer = path("tokenizer.json").string();
+  config.data.tokenizer.path = path("tokenizer.json").string();
   CHECK_THAT(refusal(), ContainsSubstring("tokenizer.json"));
 }
 
@@ -237,7 +237,7 @@ TEST_CASE_METHOD(Texts, "a text is read in small chunks with any line ending") {
   };
   constexpr std::size_t small = (std::size_t{4} << 20) + 100;
   write_bytes(path("merges.txt"), "a b\n");
-  for (const auto* const split : {"gpt2", "cl100k"}) {
+  for (const auto split : {TokenizerSplit::gpt2, TokenizerSplit::cl100k}) {
     auto vocabulary = troupe::testing::byte_vocabulary();
     vocabulary["ab"] = 256;
     write_bytes(path("vocab.json"), vocabulary.dump());
@@ -323,7 +323,7 @@ TEST_CASE_METHOD(Texts, "a text without enough tokens for a window is refused") 
   CHECK_THAT(refusal(Split::test), ContainsSubstring("leaves none for evaluation"));
   config.data.sequence_length = 100;
   CHECK_THAT(refusal(), ContainsSubstring("its 18 tokens make 0 windows of 100"));
-  config.data.validation_part = 0.1;
+  config.data.validation.share = 0.1;
   CHECK_THAT(refusal(Split::test), ContainsSubstring("leaves none for evaluation"));
   config.data.root = path("missing").string();
   CHECK_THAT(refusal(), ContainsSubstring("there is no such file or folder of texts"));

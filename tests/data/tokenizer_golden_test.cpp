@@ -80,7 +80,8 @@ TEST_CASE_METHOD(TokenizerFiles, "cl100k's regular expression gives the recorded
   const auto golden = recorded();
   write("merges.txt", lines_of(golden["cl100k"]["merges"]));
   const auto path = write_json("vocab.json", golden["cl100k"]["vocab"]);
-  check_lines(open_tokenizer(path, "cl100k").value(), golden["lines"], golden["cl100k"]["ids"]);
+  check_lines(open_tokenizer(path, TokenizerSplit::cl100k).value(), golden["lines"],
+              golden["cl100k"]["ids"]);
 }
 
 TEST_CASE_METHOD(TokenizerFiles,
@@ -115,8 +116,9 @@ TEST_CASE_METHOD(TokenizerFiles, "a text split at allowed positions gives the sa
     text += line.get<std::string>() + "\n";
   for (const std::string split : {"gpt2", "cl100k"}) {
     write("merges.txt", lines_of(golden[split]["merges"]));
-    const auto tokenizer =
-        open_tokenizer(write_json("vocab.json", golden[split]["vocab"]), split).value();
+    const auto tokenizer = open_tokenizer(write_json("vocab.json", golden[split]["vocab"]),
+                                          choice_named<TokenizerSplit>(split).value())
+                               .value();
     std::size_t cuts = 0;
     for (auto cut = last_cut(text); cut > 0;
          cut = last_cut(std::string_view{text}.substr(0, cut))) {

@@ -26,7 +26,7 @@ constexpr std::array<Mutation, 5> mutations = {
 
 /// Opens mutated files; those that are accepted must still decode a text to itself.
 void open_mutated(const TokenizerFiles& files, const std::string& name, const std::string& whole,
-                  std::string_view split = split_of_file) {
+                  TokenizerSplit split = TokenizerSplit::automatic) {
   MutationRandom random{7};
   for (unsigned i = 0; i < troupe::testing::fuzzed_files(); ++i) {
     auto text = whole;
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(TokenizerFiles, "invalid or too deeply nested JSON is refused w
 
 TEST_CASE_METHOD(TokenizerFiles, "invalid ranks are refused with their line") {
   const auto refused = [this](std::string_view text) {
-    return refusal(write("mine.tiktoken", text), "gpt2");
+    return refusal(write("mine.tiktoken", text), TokenizerSplit::gpt2);
   };
   CHECK_THAT(refused("IQ== 0\n!!== 1\n"), ContainsSubstring("mine.tiktoken:2:"));
   CHECK_THAT(refused("IQ== 0\nIg== 0\n"), ContainsSubstring("both have the id 0"));
@@ -158,5 +158,5 @@ TEST_CASE_METHOD(TokenizerFiles, "mutated tokenizer.json files are read or refus
 }
 
 TEST_CASE_METHOD(TokenizerFiles, "mutated rank files are read or refused", "[fuzz]") {
-  open_mutated(*this, "mine.tiktoken", small_ranks(), "gpt2");
+  open_mutated(*this, "mine.tiktoken", small_ranks(), TokenizerSplit::gpt2);
 }

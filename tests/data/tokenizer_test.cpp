@@ -38,7 +38,7 @@ TEST_CASE_METHOD(TokenizerFiles, "every text is decoded to itself, even if it is
 TEST_CASE_METHOD(TokenizerFiles,
                  "a .tiktoken file merges in the order of the merged tokens' ranks") {
   const auto path = write("mine.tiktoken", small_ranks());
-  const auto tokenizer = open_tokenizer(path, "gpt2").value();
+  const auto tokenizer = open_tokenizer(path, TokenizerSplit::gpt2).value();
   CHECK(encoded(tokenizer, "abcab abc") == Ids{257, 256, 32, 257});
   CHECK(tokenizer->end_of_document() == 258);
   CHECK_THAT(refusal(path), ContainsSubstring("does not define how texts are split into words"));
@@ -95,8 +95,8 @@ TEST_CASE_METHOD(TokenizerFiles,
                  "a text may be split at line ends of every kind, after any character") {
   write("merges.txt", "a b\n");
   const auto vocabulary = write_json("vocab.json", small_vocabulary());
-  const auto gpt2 = cut_for(*open_tokenizer(vocabulary, "gpt2").value());
-  const auto cl100k = cut_for(*open_tokenizer(vocabulary, "cl100k").value());
+  const auto gpt2 = cut_for(*open_tokenizer(vocabulary, TokenizerSplit::gpt2).value());
+  const auto cl100k = cut_for(*open_tokenizer(vocabulary, TokenizerSplit::cl100k).value());
   CHECK(gpt2("ab\r\ncd", 0) == 2);
   CHECK(cl100k("ab\r\ncd", 0) == 2);
   CHECK(gpt2("ab.\r\ncd", 0) == 3);
@@ -194,5 +194,6 @@ TEST_CASE_METHOD(TokenizerFiles, "unsupported settings of a tokenizer.json are r
                  {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}}),
       ContainsSubstring("the regular expression of pre_tokenizer's Split"));
   auto json = small_tokenizer();
-  CHECK_THAT(refusal(write_json("tokenizer.json", json), "gpt2"), ContainsSubstring("leave"));
+  CHECK_THAT(refusal(write_json("tokenizer.json", json), TokenizerSplit::gpt2),
+             ContainsSubstring("leave"));
 }

@@ -76,7 +76,7 @@ TEST_CASE("rows without targets use the given standardization") {
   config.data.features = {"a", "b"};
   config.data.targets = {"price", "area"};
   config.model.num_classes = 2;
-  config.model.loss = "mean_squared_error";
+  config.model.loss = LossKind::mean_squared_error;
   const std::vector<std::filesystem::path> files = {folder / "one.csv", folder / "two.csv"};
   std::vector<std::int64_t> rows;
   const auto table =
@@ -89,7 +89,7 @@ TEST_CASE("rows without targets use the given standardization") {
   CHECK((*table)->features(2)[1] == 8.0f);
   CHECK(std::isnan((*table)->targets(0)[0]));
 
-  config.model.loss = "cross_entropy";
+  config.model.loss = LossKind::cross_entropy;
   config.data.targets = {"kind"};
   const auto classes = open_csv_rows(files, config.data, config.model, {}, rows);
   REQUIRE(classes);

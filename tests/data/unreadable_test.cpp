@@ -3,7 +3,7 @@
 #include "core/fail.hpp"
 #include "data/batch.hpp"
 #include "data/check.hpp"
-#include "data/unreadable.hpp"
+#include "data/file_notes.hpp"
 #include "tests/support/image_files.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -130,16 +130,16 @@ TEST_CASE("without the option an unreadable file ends the run") {
 }
 
 TEST_CASE("only the first unreadable files are named") {
-  UnreadableFiles files;
+  const auto files = unreadable_files();
   for (int i = 0; i < 100; ++i)
-    files.add(i, Error{Errc::data, "file " + std::to_string(i), {}});
-  const auto lines = files.take_lines();
-  REQUIRE(lines.size() == UnreadableFiles::most_named + 1);
+    files->add(i, "file " + std::to_string(i));
+  const auto lines = files->take_lines();
+  REQUIRE(lines.size() == FileNotes::most_named + 1);
   CHECK_THAT(lines[19], ContainsSubstring("file 19"));
   CHECK_THAT(lines[20], ContainsSubstring("more than 20 files"));
-  CHECK(files.counts().files == 100);
-  files.add(100, Error{});
-  CHECK(files.take_lines().empty());
+  CHECK(files->counts().files == 100);
+  files->add(100, "");
+  CHECK(files->take_lines().empty());
 }
 
 TEST_CASE("data check reads every file and names the unreadable ones in order") {
@@ -162,7 +162,7 @@ TEST_CASE("data check reads every file and names the unreadable ones in order") 
 TEST_CASE("data check also reads data sets that are not image folders") {
   Config config;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 40;
+  config.data.limit = 40;
   auto check = check_split(config, Split::train);
   REQUIRE(check);
   CHECK((check->samples == 40 && check->unreadable.empty()));

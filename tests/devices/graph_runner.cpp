@@ -247,7 +247,7 @@ RunResult run_graph(Device& device, const Graph& graph, const RunOptions& option
 RunResult run_reference(const Graph& graph, const RunOptions& options, const Steps& steps) {
   const auto host = cpu::make_host_device(0, 2);
   auto interpreted = options;
-  interpreted.engine = CompileOptions::Engine::interpreter;
+  interpreted.engine = Engine::interpreter;
   interpreted.compile = {};
   return run_graph(*host, graph, interpreted, steps);
 }

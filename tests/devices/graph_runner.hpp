@@ -31,7 +31,7 @@ struct RunResult {
 };
 
 struct RunOptions {
-  CompileOptions::Engine engine = CompileOptions::Engine::fastest;
+  Engine engine = Engine::fastest;
   int threads = 2;
   bool tf32 = false;
   MemoryPlan memory = {};

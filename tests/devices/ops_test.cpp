@@ -1,6 +1,6 @@
 // Compares every op of a device with the interpreter, in graphs as the passes make them.
 #include "nn/builder.hpp"
-#include "nn/passes/scale_loss.hpp"
+#include "nn/passes/annotate.hpp"
 #include "tests/devices/compare.hpp"
 #include "tests/devices/op_cases.hpp"
 

@@ -20,9 +20,12 @@ def read(path):
 
 
 def interfaces():
-    """Returns the handlers of each typed actor, by its name and without comments."""
+    """Returns the handlers of each typed actor and of those that it extends, by its name and without comments."""
     code = re.sub(r"//.*", "", read("actors/interfaces.hpp"))
-    return dict(re.findall(r"using (\w+) = caf::typed_actor<(.*?)>;", code, re.DOTALL))
+    actors = {}
+    for name, base, body in re.findall(r"using (\w+) = (caf::typed_actor|\w+::.*?extend)<(.*?)>;", code, re.DOTALL):
+        actors[name] = "".join(actors.get(extended, "") for extended in ACTOR.findall(base)) + body
+    return actors
 
 
 def types_of(bodies):

@@ -91,7 +91,7 @@ def logits(model):
 
 
 def evaluated_loss(model):
-    """Of the last tenth of all windows, as data.validation_part has them by default."""
+    """Of the last tenth of all windows, as data.validation has them by default."""
     tokens = torch.tensor(list(TEXT.encode()) + [256])
     count = (len(tokens) - 1) // SEQUENCE
     held = range(count - int(count * 0.1 + 0.5), count)

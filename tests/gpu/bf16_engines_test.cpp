@@ -19,7 +19,7 @@ using namespace troupe::testing;
 namespace {
 
 std::vector<ConvolutionProblem> convolutions() {
-  const auto graph = bench::probed_network("resnet50", 128, 224, "imagenet");
+  const auto graph = bench::probed_network("resnet50", 128, 224, Stem::imagenet);
   REQUIRE(graph);
   return bench::convolutions_of(*graph, CUDNN_DATA_BFLOAT16);
 }

@@ -22,7 +22,7 @@ void load_driver() {
 }
 
 std::vector<ConvolutionProblem> convolutions() {
-  const auto graph = bench::probed_network("resnet50", 128, 224, "imagenet");
+  const auto graph = bench::probed_network("resnet50", 128, 224, Stem::imagenet);
   REQUIRE(graph);
   return bench::convolutions_of(*graph, CUDNN_DATA_BFLOAT16);
 }

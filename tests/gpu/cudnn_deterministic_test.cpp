@@ -14,7 +14,7 @@ using troupe::testing::proposed_notes;
 namespace {
 
 std::vector<ConvolutionProblem> convolutions(cudnnDataType_t type) {
-  const auto graph = bench::probed_network("resnet50", 128, 224, "imagenet");
+  const auto graph = bench::probed_network("resnet50", 128, 224, Stem::imagenet);
   REQUIRE(graph);
   return bench::convolutions_of(*graph, type);
 }

@@ -10,7 +10,7 @@ using namespace troupe::gpu::cudnn;
 namespace {
 
 std::vector<ConvolutionProblem> resnet50(cudnnDataType_t type) {
-  const auto graph = bench::probed_network("resnet50", 128, 224, "imagenet");
+  const auto graph = bench::probed_network("resnet50", 128, 224, Stem::imagenet);
   REQUIRE(graph);
   return bench::convolutions_of(*graph, type);
 }

@@ -1,7 +1,7 @@
 /// Fusion support of a device, without its measured times.
 #pragma once
 
-#include "nn/passes/fuse_statistics.hpp"
+#include "nn/passes/fuse_training.hpp"
 
 #include <utility>
 

@@ -25,13 +25,13 @@ bench::Options small(bench::Options options) {
 TEST_CASE("a step launches as many kernels as predicted") {
   if (!troupe_emulated_launches)
     SKIP("launches are counted on the emulated device");
-  const auto options = GENERATE(
-      values<bench::Options>({{.model = "resnet50", .precision = "amp_fp16"},
-                              {.model = "resnet18", .precision = "amp_fp16", .fusion = "basic"},
-                              {.model = "resnet18", .precision = "fp16"},
-                              {.model = "resnet18", .precision = "fp32"},
-                              {.model = "mlp", .precision = "amp_bf16"}}));
-  CAPTURE(options.model, options.precision, options.fusion);
+  const auto options =
+      GENERATE(values<bench::Options>({{.model = "resnet50"},
+                                       {.model = "resnet18", .fusion = Fusion::basic},
+                                       {.model = "resnet18", .precision = Precision::fp16},
+                                       {.model = "resnet18", .precision = Precision::fp32},
+                                       {.model = "mlp", .precision = Precision::amp_bf16}}));
+  CAPTURE(options.model, to_string(options.precision), to_string(options.fusion));
   bench::Trainer trainer{small(options)};
   const auto before = troupe_emulated_launches();
   trainer.step(); // the first step, which is not a graph yet

@@ -55,8 +55,7 @@ struct Network {
 Network prepare(Config config, const std::string& device, std::int64_t batch, bool fused) {
   const auto precision = config.precision.mode;
   auto plans = std::make_shared<gpu::PlanRegistry>(described_gpu(device));
-  nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
-                         .input = {compute_type(*precision_of(precision)), 4}};
+  nn::PassOptions passes{.fuse = nn::FusePatterns::all(), .input = {compute_type(precision), 4}};
   if (fused)
     passes.fuse_statistics = wherever_it_runs(gpu::fusion_times(*plans, gpu::policy_of({})));
   auto model = nn::prepare_model(config, batch, nn::PassMode::training, passes);
@@ -66,10 +65,10 @@ Network prepare(Config config, const std::string& device, std::int64_t batch, bo
 }
 
 /// ResNet-50 at 224 pixels, batch 128.
-Network resnet50(const std::string& device, const std::string& precision, bool fused) {
+Network resnet50(const std::string& device, Precision precision, bool fused) {
   Config config;
   config.model.name = "resnet50";
-  config.model.stem = "imagenet";
+  config.model.stem = Stem::imagenet;
   config.data.image_size = 224;
   config.precision.mode = precision;
   return prepare(config, device, 128, fused);
@@ -79,9 +78,9 @@ Network resnet50(const std::string& device, const std::string& precision, bool f
 Network resnet18(const std::string& device) {
   Config config;
   config.model.name = "resnet18";
-  config.model.stem = "cifar";
+  config.model.stem = Stem::cifar;
   config.data.image_size = 32;
-  config.precision.mode = "amp_fp16";
+  config.precision.mode = Precision::amp_fp16;
   return prepare(config, device, 512, true);
 }
 
@@ -94,7 +93,7 @@ void require_plans(const Network& network) {
 
 TEST_CASE("in fp16 on Hopper ResNet-50 normalizes inside its convolutions") {
   for (const auto* device : {"h200", "h100_sxm"}) {
-    const auto network = resnet50(device, "amp_fp16", true);
+    const auto network = resnet50(device, Precision::amp_fp16, true);
     const auto counts = count(network.model.graph);
     // All of the 53 convolutions but the stem's have an engine with sums. In each of the 16 blocks,
     // two convolutions read the result of a batch norm and ReLU.
@@ -109,7 +108,7 @@ TEST_CASE("in fp16 on Hopper ResNet-50 normalizes inside its convolutions") {
 
 TEST_CASE("in fp16 on Hopper the block ends of ResNet-50 are fused into the next blocks") {
   for (const auto* device : {"h200", "h100_sxm"}) {
-    const auto counts = count(resnet50(device, "amp_fp16", true).model.graph);
+    const auto counts = count(resnet50(device, Precision::amp_fp16, true).model.graph);
     // Four of the 16 blocks add a batch norm. No convolution follows the last block.
     CHECK(counts.plain_ends == 11);
     CHECK(counts.normalized_ends == 4);
@@ -133,7 +132,7 @@ TEST_CASE("ResNet-18 fuses gradients of block ends where the stride is 1, and no
 }
 
 TEST_CASE("operations that cuDNN does not fuse stay separate and have plans") {
-  for (const auto* precision : {"fp32", "amp_bf16"}) {
+  for (const auto precision : {Precision::fp32, Precision::amp_bf16}) {
     const auto network = resnet50("h200", precision, true);
     CHECK(count(network.model.graph).masked_data == 0);
     require_plans(network);
@@ -141,8 +140,8 @@ TEST_CASE("operations that cuDNN does not fuse stay separate and have plans") {
 }
 
 TEST_CASE("a fused ResNet-50 stores fewer activations") {
-  const auto fused = resnet50("h200", "amp_fp16", true).model.memory.arena_bytes;
-  const auto apart = resnet50("h200", "amp_fp16", false).model.memory.arena_bytes;
+  const auto fused = resnet50("h200", Precision::amp_fp16, true).model.memory.arena_bytes;
+  const auto apart = resnet50("h200", Precision::amp_fp16, false).model.memory.arena_bytes;
   CAPTURE(fused >> 20, apart >> 20);
   CHECK(static_cast<double>(fused) < 0.87 * static_cast<double>(apart));
 }

@@ -33,7 +33,7 @@ Graph bottlenecks() {
 Graph resnet50() {
   ModelConfig config;
   config.name = "resnet50";
-  config.stem = "imagenet";
+  config.stem = Stem::imagenet;
   auto graph = nn::build_model(config, {.input = nn::image_input(64), .batch = 8});
   REQUIRE(graph);
   return std::move(*graph);

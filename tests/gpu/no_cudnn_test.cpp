@@ -25,7 +25,7 @@ TEST_CASE("a model without convolutions trains in amp_bf16 without cuDNN") {
     SKIP("no CUDA device");
   if (is_open("libcudnn"))
     return; // another test of this process has opened it
-  bench::Options options{.model = "mlp", .precision = "amp_bf16"};
+  bench::Options options{.model = "mlp", .precision = Precision::amp_bf16};
   options.batch = 2;
   options.size = 32;
   bench::Trainer trainer{options};

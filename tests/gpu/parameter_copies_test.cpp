@@ -16,7 +16,7 @@ namespace {
 
 struct ModelOnDevice {
   explicit ModelOnDevice(Precision precision, nn::AutocastRegions off = {},
-                         collectives::Strategy strategy = {})
+                         training::Strategy strategy = {})
       : device{device_or_skip()}, stream{device->create_stream({.name = "compute"})} {
     nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                            .precision = precision,
@@ -35,7 +35,7 @@ struct ModelOnDevice {
     state = std::move(*made);
     REQUIRE(state->load(*stream, *training::initial_state(graph, 1)));
     training::bind(*executable, *state);
-    state->write(executable->copies());
+    state->buffers().part().write(executable->copies());
   }
 
   std::vector<std::uint16_t> copies() const {
@@ -60,10 +60,10 @@ struct ModelOnDevice {
 TEST_CASE("an optimizer writes the same copies as a refresh") {
   for (const auto precision : {Precision::amp_fp16, Precision::amp_bf16}) {
     const ModelOnDevice run{precision};
-    REQUIRE(run.state->writes_copies());
+    REQUIRE(run.state->buffers().part().writes_copies());
     CHECK(run.executable->copies().type == compute_type(precision));
-    for (const auto& views : run.state->chunks()) {
-      run.device->zero(*run.stream, const_cast<float*>(views.gradients),
+    for (const auto& views : run.state->buffers().part().chunks()) {
+      run.device->zero(*run.stream, run.state->buffers().gradients(0),
                        views.elements * sizeof(float));
       run.device->optimizer_step(*run.stream, {.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.1f},
                                  views, nullptr, nullptr);
@@ -80,6 +80,6 @@ TEST_CASE("copies that the optimizer of this rank does not write are refreshed")
       of_root{Precision::amp_fp16, {}, {.world_size = 2, .root_only = true}},
       replicated{Precision::amp_fp16, {}, {.world_size = 2}};
   for (const auto* model : {&in_f32, &partly, &divided, &of_root})
-    CHECK_FALSE(model->state->writes_copies());
-  CHECK(replicated.state->writes_copies());
+    CHECK_FALSE(model->state->buffers().part().writes_copies());
+  CHECK(replicated.state->buffers().part().writes_copies());
 }

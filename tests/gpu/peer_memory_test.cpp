@@ -24,7 +24,7 @@ constexpr const char* disable_direct = "NCCL_P2P_DIRECT_DISABLE";
 
 Config two_gpus() {
   Config config;
-  config.devices.kind = "cuda";
+  config.devices.kind = DeviceKind::cuda;
   config.devices.count = 2;
   return config;
 }

@@ -78,7 +78,7 @@ TEST_CASE("a node separates the streams of workers that share a GPU") {
   if (gpus < 1)
     SKIP("no CUDA device");
   Config config;
-  config.devices.kind = "cuda";
+  config.devices.kind = DeviceKind::cuda;
   const auto node = training::platform_of(config.devices).make_devices(config, {});
   std::vector<std::shared_ptr<Device>> workers;
   for (int i = 0; i <= gpus; ++i) // the last has the GPU of the first

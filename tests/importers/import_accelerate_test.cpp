@@ -23,9 +23,9 @@ TEST_CASE("the strategies of distributed_type are mapped") {
                                              "mixed_precision: fp16\nuse_cpu: false\n"));
   CHECK(ddp.parallel.strategy == StrategyKind::ddp);
   CHECK(ddp.devices.count == 4);
-  CHECK(ddp.devices.kind == "auto");
-  CHECK(ddp.precision.mode == "amp_fp16");
-  CHECK(ddp.parallel.mixed_precision.reduce == "fp32");
+  CHECK(ddp.devices.kind == DeviceKind::automatic);
+  CHECK(ddp.precision.mode == Precision::amp_fp16);
+  CHECK(ddp.parallel.mixed_precision.reduce == DType::f32);
   const auto npu = from_accelerate("distributed_type: MULTI_NPU\nnum_processes: 4\n");
   CHECK(said_of(npu, "distributed_type").starts_with("not supported: "));
   CHECK(config_of(npu).parallel.strategy == StrategyKind::ddp);
@@ -77,14 +77,15 @@ TEST_CASE("FSDP's wrapping, prefetch, offload, checkpointing and types are mappe
                            "  fsdp_offload_params: true\n"
                            "  fsdp_activation_checkpointing: true\n",
                            "mixed_precision: bf16\n");
-  CHECK(config.parallel.wrap.policy == "size_based");
+  CHECK(config.parallel.wrap.policy == WrapConfig::Policy::size_based);
   CHECK(config.parallel.wrap.min_num_params == 20000);
   CHECK(config.parallel.prefetch == 0);
-  CHECK(config.parallel.offload.target == "parameters");
+  CHECK(config.parallel.offload.target == OffloadConfig::Target::parameters);
   CHECK(config.train.recompute.kind == RecomputeConfig::Kind::block);
-  CHECK(config.precision.mode == "amp_bf16");
-  CHECK(config.parallel.mixed_precision ==
-        MixedPrecisionConfig{.parameters = "bf16", .reduce = "bf16", .buffers = "bf16"});
+  CHECK(config.precision.mode == Precision::amp_bf16);
+  CHECK(config.parallel.mixed_precision == MixedPrecisionConfig{.parameters = DType::bf16,
+                                                                .reduce = DType::bf16,
+                                                                .buffers = DType::bf16});
   CHECK(fsdp("  fsdp_auto_wrap_policy: NO_WRAP\n").parallel.wrap.min_num_params == 1000000000000);
 }
 
@@ -92,10 +93,10 @@ TEST_CASE("state dict types of FSDP and DeepSpeed become full or sharded checkpo
   const auto state = [](const std::string& word) {
     return fsdp("  fsdp_state_dict_type: " + word + "\n").checkpoint.state;
   };
-  CHECK(state("FULL_STATE_DICT") == "full");
-  CHECK(state("1") == "full");
-  CHECK(state("SHARDED_STATE_DICT") == "sharded");
-  CHECK(state("LOCAL_STATE_DICT") == "sharded");
+  CHECK(state("FULL_STATE_DICT") == CheckpointState::full);
+  CHECK(state("1") == CheckpointState::full);
+  CHECK(state("SHARDED_STATE_DICT") == CheckpointState::sharded);
+  CHECK(state("LOCAL_STATE_DICT") == CheckpointState::sharded);
   const std::string file = "distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n"
                            "  fsdp_state_dict_type: ";
   CHECK(said_of(from_accelerate(file + "LOCAL_STATE_DICT\n"), "fsdp_config.fsdp_state_dict_type") ==
@@ -110,13 +111,13 @@ TEST_CASE("state dict types of FSDP and DeepSpeed become full or sharded checkpo
   };
   const std::string saves = "  zero3_save_16bit_model: ";
   CHECK(config_of(deepspeed("  zero_stage: 3\n" + saves + "false\n")).checkpoint.state ==
-        "sharded");
+        CheckpointState::sharded);
   const auto whole = deepspeed("  zero_stage: 3\n" + saves + "true\n");
-  CHECK(config_of(whole).checkpoint.state == "full");
+  CHECK(config_of(whole).checkpoint.state == CheckpointState::full);
   CHECK(said_of(whole, "deepspeed_config.zero3_save_16bit_model") ==
         "mapped to checkpoint.state: full (in fp32)");
   const auto second = deepspeed("  zero_stage: 2\n" + saves + "false\n");
-  CHECK(config_of(second).checkpoint.state == "full");
+  CHECK(config_of(second).checkpoint.state == CheckpointState::full);
   CHECK(said_of(second, "deepspeed_config.zero3_save_16bit_model") ==
         "no effect: it goes with ZeRO stage 3");
 }
@@ -129,7 +130,7 @@ TEST_CASE("keys of a section that distributed_type does not use have no effect")
         "no effect: it is used only with distributed_type=FSDP");
   CHECK(said_of(imported, "deepspeed_config") == "no effect: it is empty");
   CHECK(said_of(imported, "megatron_lm_config") == "no effect: it is empty");
-  CHECK(config_of(imported).parallel.offload.target == "none");
+  CHECK(config_of(imported).parallel.offload.target == OffloadConfig::Target::none);
 }
 
 TEST_CASE("machines find each other by the address of the first machine") {
@@ -162,7 +163,8 @@ TEST_CASE("DeepSpeed settings in accelerate's own keys are mapped") {
                                                 "  zero3_init_flag: true\n"
                                                 "  zero_stage: 3\n"));
   CHECK(config.parallel.strategy == StrategyKind::zero3);
-  CHECK(config.parallel.offload.target == "parameters"); // also offloads the optimizer
+  CHECK(config.parallel.offload.target ==
+        OffloadConfig::Target::parameters); // also offloads the optimizer
   CHECK(config.train.accumulate == 4);
   CHECK(config.train.clip_grad_norm == 0.5);
   CHECK(config_of(from_accelerate("distributed_type: DEEPSPEED\nnum_processes: 2\n"))
@@ -183,7 +185,7 @@ TEST_CASE("a DeepSpeed file that accelerate's file names is read too, and must a
   CHECK(config.parallel.strategy == StrategyKind::zero1);
   CHECK(config.data.batch_size == 32);
   CHECK(config.train.accumulate == 2); // derived from the other two, as DeepSpeed does
-  CHECK(config.precision.mode == "amp_bf16");
+  CHECK(config.precision.mode == Precision::amp_bf16);
   CHECK(problems_of(import(", zero_stage: 2}\n")) ==
         Lines{"a.yaml:3:52: deepspeed_config.zero_stage: accelerate refuses it together with "
               "deepspeed_config_file, which contains it"});
@@ -212,7 +214,7 @@ TEST_CASE("an unsupported key that changes training is an error, unless it may b
               "\"num_processes\"?"});
   const auto allowed = from_accelerate(file, {.allow_unsupported = true});
   CHECK(said_of(allowed, "num_proceses") == "not supported, left out: unknown key");
-  CHECK(config_of(allowed).precision.mode == "fp32");
+  CHECK(config_of(allowed).precision.mode == Precision::fp32);
   for (const std::string type : {"XLA", "MEGATRON_LM"})
     CHECK(from_accelerate("distributed_type: " + type + "\n").problems.size() == 1);
 }

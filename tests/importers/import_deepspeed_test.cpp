@@ -30,7 +30,7 @@ TEST_CASE("missing batch sizes are derived from the others, like in DeepSpeed") 
   const auto without_steps =
       made(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4})", four);
   CHECK(without_steps.train.accumulate == 4);
-  CHECK(made(R"({"train_batch_size": 4096})").data.synthetic_samples == 4096);
+  CHECK(made(R"({"train_batch_size": 4096})").data.limit == 4096);
   CHECK(problems_of(from_deepspeed(R"({"train_batch_size": 65,
     "train_micro_batch_size_per_gpu": 4})",
                                    four)) ==
@@ -44,16 +44,15 @@ TEST_CASE("optimizers of DeepSpeed are mapped, with its defaults") {
         .train.optimizer;
   };
   const auto adam = optimizer("Adam", R"("betas": [0.8, 0.95], "eps": 1e-6, "weight_decay": 3e-7)");
-  CHECK(adam.name == "adamw"); // decoupled by default
+  CHECK(adam.name == OptimizerKind::adamw); // decoupled by default
   CHECK(adam.lr == 0.001);
-  CHECK(adam.beta1 == 0.8);
-  CHECK(adam.beta2 == 0.95);
+  CHECK(adam.betas == std::array{0.8, 0.95});
   CHECK(adam.eps == 1e-6);
   CHECK(adam.weight_decay == 3e-7);
-  CHECK(optimizer("Adam", R"("adam_w_mode": false)").name == "adam");
+  CHECK(optimizer("Adam", R"("adam_w_mode": false)").name == OptimizerKind::adam);
   CHECK(optimizer("AdamW", R"("torch_adam": true)").weight_decay == 0.01);
   const auto sgd = optimizer("SGD", R"("lr": 0.1)");
-  CHECK(sgd.name == "sgd");
+  CHECK(sgd.name == OptimizerKind::sgd);
   CHECK(sgd.lr == 0.1);
   CHECK(sgd.momentum == 0); // PyTorch's default, not ours
   const auto lamb = from_deepspeed(R"({"optimizer": {"type": "Lamb", "params": {"lr": 1}}})");
@@ -70,16 +69,16 @@ TEST_CASE("schedules in steps keep steps or are converted to epochs") {
   const ImportOptions converted{.steps_per_epoch = 100};
   const auto warm =
       made(file("WarmupLR", R"(, "warmup_max_lr": 0.2, "warmup_min_lr": 0)"), converted);
-  CHECK(warm.train.schedule.name == "constant");
+  CHECK(warm.train.schedule.name == ScheduleKind::constant);
   CHECK(warm.train.schedule.warmup == Length{0.5});
   CHECK(warm.train.optimizer.lr == 0.2); // the scheduler's, not the optimizer's
   const auto cosine = made(file("WarmupCosineLR", R"(, "total_num_steps": 250)"), converted);
-  CHECK(cosine.train.schedule.name == "cosine");
+  CHECK(cosine.train.schedule.name == ScheduleKind::cosine);
   CHECK(cosine.train.max_steps == 250);
   CHECK(cosine.train.epochs == 3);
   CHECK(cosine.train.schedule.min_lr == 0.0001 * 0.01);
   const auto linear = made(file("WarmupDecayLR", R"(, "total_num_steps": 250)"));
-  CHECK(linear.train.schedule.name == "linear");
+  CHECK(linear.train.schedule.name == ScheduleKind::linear);
   CHECK(linear.train.schedule.warmup == Length{50, Length::Unit::steps});
   CHECK(linear.train.max_steps == 250);
   CHECK_FALSE(linear.train.epochs);
@@ -93,7 +92,7 @@ TEST_CASE("schedules in steps keep steps or are converted to epochs") {
 TEST_CASE("loss scaling of DeepSpeed is mapped") {
   const auto scale = [](const std::string& keys) {
     const auto config = made(R"({"fp16": {"enabled": true)" + keys + "}}");
-    CHECK(config.precision.mode == "amp_fp16");
+    CHECK(config.precision.mode == Precision::amp_fp16);
     return config.precision.loss_scale;
   };
   CHECK(scale("").growth_interval == 1000); // DeepSpeed's default, not ours
@@ -104,8 +103,8 @@ TEST_CASE("loss scaling of DeepSpeed is mapped") {
   const auto fixed = scale(R"(, "loss_scale": 128, "initial_scale_power": 12)");
   CHECK(fixed.initial == 128);
   CHECK(fixed.growth_interval == 2000000000);
-  CHECK(made(R"({"bf16": {"enabled": true}})").precision.mode == "amp_bf16");
-  CHECK(made(R"({"bfloat16": {"enabled": true}})").precision.mode == "amp_bf16");
+  CHECK(made(R"({"bf16": {"enabled": true}})").precision.mode == Precision::amp_bf16);
+  CHECK(made(R"({"bfloat16": {"enabled": true}})").precision.mode == Precision::amp_bf16);
   const auto off = from_deepspeed(R"({"fp16": {"enabled": "auto", "initial_scale_power": 12}})");
   CHECK(said_of(off, "fp16.initial_scale_power").starts_with("no effect: it is used only with "));
   CHECK(
@@ -121,17 +120,18 @@ TEST_CASE("ZeRO's stages, buckets, groups and offload are mapped") {
   CHECK(zero(R"("stage": 1, "reduce_bucket_size": 5e6)").bucket_size == 20000000);
   const auto two = zero(R"("stage": 2, "offload_optimizer": {"device": "cpu", "ratio": 0.3})");
   CHECK(two.strategy == StrategyKind::zero2);
-  CHECK(two.offload == OffloadConfig{.target = "optimizer", .ratio = 0.3});
+  CHECK(two.offload == OffloadConfig{.target = OffloadConfig::Target::optimizer, .ratio = 0.3});
   const auto three = zero(R"("stage": 3, "offload_param": {"device": "nvme", "nvme_path": "/a"},
                               "offload_optimizer": {"device": "cpu"},
                               "stage3_prefetch_bucket_size": 0)");
   CHECK(three.strategy == StrategyKind::zero3);
-  CHECK(three.offload.target == "parameters");
+  CHECK(three.offload.target == OffloadConfig::Target::parameters);
   CHECK(three.prefetch == 0);
   const auto groups = zero(R"("stage": 3, "mics_shard_size": 2)");
   CHECK(groups.strategy == StrategyKind::hsdp);
   CHECK(groups.shard_group == 2);
-  CHECK(zero(R"("stage": 2, "cpu_offload": true)").offload.target == "optimizer");
+  CHECK(zero(R"("stage": 2, "cpu_offload": true)").offload.target ==
+        OffloadConfig::Target::optimizer);
   CHECK(from_deepspeed(R"({"zero_optimization": {"stage": 4}})").problems.size() == 1);
   CHECK(from_deepspeed(R"({"zero_optimization": {"stage": 3, "zero_quantized_gradients": true}})")
             .problems.size() == 1);
@@ -148,9 +148,9 @@ TEST_CASE("all three names of ZeRO stage 3's weight gathering are mapped") {
                   {.processes = 2})
           .checkpoint.state;
     };
-    CHECK(state(3, "true") == "full");
-    CHECK(state(3, "false") == "sharded");
-    CHECK(state(2, "false") == "full");
+    CHECK(state(3, "true") == CheckpointState::full);
+    CHECK(state(3, "false") == CheckpointState::sharded);
+    CHECK(state(2, "false") == CheckpointState::full);
   }
 }
 
@@ -176,10 +176,10 @@ TEST_CASE("the other DeepSpeed keys are mapped") {
     "dataloader_drop_last": false, "activation_checkpointing": {"partition_activations": true},
     "wall_clock_breakdown": false, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}})");
   CHECK(config.train.clip_grad_norm == 1);
-  CHECK(config.parallel.mixed_precision.reduce == "bf16");
+  CHECK(config.parallel.mixed_precision.reduce == DType::bf16);
   CHECK(!config.data.drop_last);
   CHECK(config.train.recompute.kind == RecomputeConfig::Kind::block);
-  CHECK(config.precision.mode == "amp_bf16");
+  CHECK(config.precision.mode == Precision::amp_bf16);
 }
 
 TEST_CASE("comments are skipped, and lines are counted") {

@@ -12,9 +12,9 @@ void check_made(const std::string& text) {
   CAPTURE(text);
   const auto config = config_of(from_deepspeed(text, {.processes = 2}));
   CHECK(config.data.batch_size == 64);
-  CHECK(config.train.optimizer.name == "adamw");
+  CHECK(config.train.optimizer.name == OptimizerKind::adamw);
   CHECK(config.train.optimizer.lr == 0.002);
-  CHECK(config.train.optimizer.beta2 == 0.95);
+  CHECK(config.train.optimizer.betas[1] == 0.95);
 }
 
 /// Returns the only problem of a file.

@@ -60,7 +60,7 @@ TEST_CASE("LLaMA's config.json determines the model") {
   CHECK(model.kv_heads == 4);
   CHECK(model.intermediate == 5632);
   CHECK(model.vocabulary == 32000);
-  CHECK(model.head == "own");
+  CHECK(model.head == HeadWeight::own);
   CHECK(model.rope_theta == 500000);
   CHECK(model.norm_epsilon == 1e-5);
 }
@@ -119,7 +119,7 @@ TEST_CASE("weights and a tokenizer in the same folder are used") {
   write_bytes(folder / "vocab.json", "");
   const auto config = config_of(import_hugging_face(folder.path(), {}, nn::model_catalogue()));
   CHECK(config.model.pretrained == folder.path().string());
-  CHECK(config.data.tokenizer == folder.path().string());
+  CHECK(config.data.tokenizer.path == folder.path().string());
   CHECK(config.data.dataset == "text");
 }
 
@@ -212,7 +212,8 @@ TEST_CASE("a single tiktoken file in the folder is the tokenizer") {
   write_bytes(folder / "config.json", gpt2_json());
   write_bytes(folder / "small.tiktoken", "");
   const auto tokenizer = [&] {
-    return config_of(import_hugging_face(folder.path(), {}, nn::model_catalogue())).data.tokenizer;
+    return config_of(import_hugging_face(folder.path(), {}, nn::model_catalogue()))
+        .data.tokenizer.path;
   };
   CHECK(tokenizer() == (folder / "small.tiktoken").string());
   write_bytes(folder / "other.tiktoken", "");

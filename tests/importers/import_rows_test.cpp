@@ -15,7 +15,7 @@ namespace {
 
 /// Replaces the ".*" of a pattern: "aio.*" matches any key below it.
 std::string real_key(const ForeignRow& row) {
-  std::string key{row.key};
+  const auto& key = row.key;
   return key.ends_with(".*") ? key.substr(0, key.size() - 1) + "anything" : key;
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("every key has one row with an explanation") {
       CAPTURE(row.key);
       CHECK(keys.insert(row.key).second);
       CHECK(!row.says.empty());
-      CHECK((row.default_value != Fate::mapped || row.map != nullptr));
+      CHECK((row.fate != Fate::mapped || row.map != nullptr));
     }
   }
 }

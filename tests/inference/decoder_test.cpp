@@ -2,8 +2,8 @@
 #include "core/float16.hpp"
 #include "core/graph/precision.hpp"
 #include "cpu/host_device.hpp"
+#include "inference/continuation.hpp"
 #include "inference/decoder.hpp"
-#include "inference/generate.hpp"
 #include "nn/compile.hpp"
 #include "tests/inference/saved_language_model.hpp"
 #include "tests/support/tokenizer_files.hpp"
@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t bytes_and_end = 257;
 
 /// Config of two blocks over bytes; heads share keys and values when the model supports it.
-Config decoder_config(const std::string& name, const std::string& head = "usual") {
+Config decoder_config(const std::string& name, HeadWeight head = HeadWeight::usual) {
   Config config;
   config.model.name = name;
   config.model.width = 32;
@@ -40,7 +40,7 @@ Config decoder_config(const std::string& name, const std::string& head = "usual"
   config.data.dataset = "text";
   config.data.root = "text";
   config.data.sequence_length = 16;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.threads_per_worker = 2;
   return config;
 }
@@ -80,7 +80,7 @@ std::vector<float> products(const std::vector<float>& x, const std::vector<float
 std::vector<float> uncached(const SavedModel& model, std::vector<data::TokenId> tokens) {
   auto config = model.config;
   config.data.sequence_length = std::ssize(tokens);
-  const auto precision = *precision_of(config.precision.mode);
+  const auto precision = config.precision.mode;
   const bool gpt2 = config.model.name.starts_with("gpt2");
   const std::string norm = gpt2 ? "transformer.ln_f" : "model.norm";
   const auto prepared =
@@ -201,8 +201,8 @@ Error refusal_of(const SavedModel& model, const training::GenerateOptions& optio
 
 TEST_CASE("a decoder's logits match the uncached model, token by token") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
-  const std::string head = GENERATE("tied", "own");
-  CAPTURE(name, head);
+  const auto head = GENERATE(HeadWeight::tied, HeadWeight::own);
+  CAPTURE(name, to_string(head));
   check_chunks(decoder_config(name, head), std::vector<std::int64_t>(24, 1), 1e-4);
 }
 
@@ -217,8 +217,8 @@ TEST_CASE("a decoder's logits match the uncached model for chunks of any size") 
 
 TEST_CASE("in bf16 a decoder's logits match the uncached model up to its rounding") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
-  const std::string mode = GENERATE("amp_bf16", "bf16");
-  CAPTURE(name, mode);
+  const auto mode = GENERATE(Precision::amp_bf16, Precision::bf16);
+  CAPTURE(name, to_string(mode));
   auto config = decoder_config(name);
   config.precision.mode = mode;
   check_chunks(config, {3, 1, 37, 1, 1, 30}, 0.08);
@@ -226,7 +226,7 @@ TEST_CASE("in bf16 a decoder's logits match the uncached model up to its roundin
 
 TEST_CASE("the interpreter's caches give the same logits") {
   auto config = decoder_config("llama-mini");
-  config.devices.engine = "interpreter";
+  config.devices.engine = Engine::interpreter;
   check_chunks(config, {2, 1, 34, 1}, 1e-4);
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("ids without bytes are never generated, even if the model has rows for
   const testing::TokenizerFiles files;
   auto config = decoder_config("gpt2-mini");
   // After the about 260 tokens of the file, the next id is the end, 50256.
-  config.data.tokenizer = files.write("r50k_base.tiktoken", testing::small_ranks());
+  config.data.tokenizer.path = files.write("r50k_base.tiktoken", testing::small_ranks());
   config.model.vocabulary = 50304;
   const auto answer = answer_of(testing::saved_language_model(config),
                                 {.prompt = "ab", .tokens = 20, .sampling = {.seed = 3}});

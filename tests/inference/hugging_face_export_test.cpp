@@ -37,11 +37,11 @@ void check_round_trip(const inference::SavedModel& model, const std::filesystem:
 
 TEST_CASE("an exported model is read back with the same bits") {
   const ScratchFolder folder;
-  const std::string head = GENERATE("usual", "tied", "own");
+  const auto head = GENERATE(HeadWeight::usual, HeadWeight::tied, HeadWeight::own);
   for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
     auto config = small_language_config(name);
     config.model.head = head;
-    CAPTURE(name, head);
+    CAPTURE(name, to_string(head));
     check_round_trip(saved_language_model(config), folder / name);
   }
 }
@@ -121,7 +121,7 @@ TEST_CASE("the tokenizer is exported with the model, under the names of transfor
   auto config = small_language_config("gpt2-mini");
   config.model.vocabulary = 300;
   SECTION("OpenAI's files") {
-    config.data.tokenizer = files.write_json("encoder.json", testing::small_vocabulary());
+    config.data.tokenizer.path = files.write_json("encoder.json", testing::small_vocabulary());
     files.write("vocab.bpe", "#version: 0.2\na b\nab c\n");
     REQUIRE(
         inference::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
@@ -132,7 +132,7 @@ TEST_CASE("the tokenizer is exported with the model, under the names of transfor
     files.write_json("tokenizer.json", testing::small_tokenizer());
     files.write("tokenizer_config.json", "{}");
     files.write("another.txt", "not copied");
-    config.data.tokenizer = files.folder().string();
+    config.data.tokenizer.path = files.folder().string();
     REQUIRE(
         inference::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
     CHECK(read_bytes(folder / "out/tokenizer.json") ==
@@ -154,26 +154,26 @@ TEST_CASE("a tokenizer of any kind is the same after it is read from the exporte
   SECTION("a vocabulary next to another one") {
     files.write_json("vocab.json", other);
     files.write_json("tokenizer.json", {{"model", other}});
-    config.data.tokenizer = files.write_json("encoder.json", testing::small_vocabulary());
+    config.data.tokenizer.path = files.write_json("encoder.json", testing::small_vocabulary());
     files.write("merges.txt", "a b\nab c\n");
   }
   SECTION("a tokenizer.json with another name") {
     files.write_json("tokenizer.json", {{"model", other}});
-    config.data.tokenizer = files.write_json("mine.json", testing::small_tokenizer());
+    config.data.tokenizer.path = files.write_json("mine.json", testing::small_tokenizer());
   }
   SECTION("tiktoken's") {
-    config.data.tokenizer = files.write("mine.tiktoken", testing::small_ranks());
-    config.data.tokenizer_split = "gpt2";
+    config.data.tokenizer.path = files.write("mine.tiktoken", testing::small_ranks());
+    config.data.tokenizer.split = TokenizerSplit::gpt2;
     read_as += "/mine.tiktoken";
   }
   SECTION("bytes") {
-    read_as = config.data.tokenizer;
+    read_as = config.data.tokenizer.path;
   }
   REQUIRE(inference::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
-  const auto& split = config.data.tokenizer_split;
+  const auto& split = config.data.tokenizer.split;
   const auto read = data::open_tokenizer(read_as, split);
   REQUIRE(read);
-  const auto whole = data::open_tokenizer(config.data.tokenizer, split).value();
+  const auto whole = data::open_tokenizer(config.data.tokenizer.path, split).value();
   CHECK((*read)->fingerprint() == whole->fingerprint());
   CHECK(read_json_file(folder / "out/config.json").at("eos_token_id") == whole->end_of_document());
 }
@@ -195,7 +195,7 @@ TEST_CASE("existing files are not overwritten, and a failed export leaves nothin
   REQUIRE(inference::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
 
   std::filesystem::remove_all(folder / "out");
-  config.data.tokenizer = (folder / "nothing").string();
+  config.data.tokenizer.path = (folder / "nothing").string();
   config.model.vocabulary = 257;
   CHECK_THAT(refusal(saved_language_model(config)), ContainsSubstring("data.tokenizer: "));
   Config images;

@@ -17,7 +17,7 @@ using namespace troupe::testing;
 
 namespace {
 
-FolderReport report_of(const std::filesystem::path& folder) {
+RunDocument report_of(const std::filesystem::path& folder) {
   auto report = read_report(folder);
   if (!report)
     FAIL(report.error().to_string());
@@ -48,13 +48,12 @@ TEST_CASE("a run is running while its files are locked, and interrupted otherwis
   {
     const auto folder = trained_folder(output, 25);
     const auto report = report_of(folder.path());
-    CHECK(report.document.status == "running");
-    CHECK(report.document.history.progress.now().steps == 25);
-    CHECK(report.document.history.progress.now().seconds_left);
+    CHECK(report.status == "running");
+    CHECK(report.history.progress.now().steps == 25);
+    CHECK(report.history.progress.now().seconds_left);
     CHECK_FALSE(RunFolder::open(output.path(), small_run(), "")); // the folder is still locked
   }
-  const auto report = report_of(output / "small");
-  const auto& document = report.document;
+  const auto document = report_of(output / "small");
   CHECK(document.status == "interrupted");
   CHECK(document.run.model == "resnet20");
   CHECK(document.config == "run: {name: small}\n");
@@ -64,7 +63,7 @@ TEST_CASE("a run is running while its files are locked, and interrupted otherwis
   CHECK(document.history.progress.now().samples_per_second == 1024);
   CHECK(*document.history.progress.now().mfu == Catch::Approx(0.02));
   CHECK_FALSE(document.checkpoints.written);
-  CHECK(report.notes.empty());
+  CHECK(document.log.records().empty());
   CHECK(RunFolder::open(output.path(), small_run(), "")); // the report left no lock
 }
 
@@ -76,12 +75,12 @@ TEST_CASE("generated samples are read, except damaged lines") {
       REQUIRE(folder.append(small_generated(steps)));
   }
   const auto report = report_of(output / "small");
-  const auto samples = report.document.history.generated.records();
+  const auto samples = report.history.generated.records();
   REQUIRE(samples.size() == 2);
   CHECK(samples.back().step == 8);
   CHECK(samples.back().text == small_generated(8).text);
-  REQUIRE(report.notes.size() == 1);
-  CHECK(report.notes.front() == "1 damaged line of samples.jsonl is left out");
+  REQUIRE(report.log.records().size() == 1);
+  CHECK(report.log.records().front().text == "1 damaged line of samples.jsonl is left out");
 }
 
 TEST_CASE("an ended run has the status of its summary") {
@@ -89,7 +88,7 @@ TEST_CASE("an ended run has the status of its summary") {
   auto summary = small_summary();
   summary.status = "stopped";
   REQUIRE(trained_folder(output, 30).write(summary));
-  const auto document = report_of(output / "small").document;
+  const auto document = report_of(output / "small");
   CHECK(document.status == "stopped");
   CHECK(document.history.progress.now().samples_per_second == summary.samples_per_second);
   CHECK(document.history.progress.now().mfu == summary.mfu);
@@ -101,7 +100,7 @@ TEST_CASE("an ended run has the status of its summary") {
   CHECK(document.workers[1].peak_operations == summary.workers[1].peak_operations);
   // A folder of an earlier version, which wrote no run.json.
   std::filesystem::remove(output / "small/run.json");
-  CHECK(report_of(output / "small").document.run.model == "resnet20");
+  CHECK(report_of(output / "small").run.model == "resnet20");
 }
 
 TEST_CASE("damaged lines are skipped and counted") {
@@ -112,10 +111,9 @@ TEST_CASE("damaged lines are skipped and counted") {
   text += "nonsense\n" + to_json(small_step(3)) + "\n" + to_json(small_step(10)) + "\n{\"step\":";
   write_bytes(output / "small/events.jsonl", text);
   const auto report = report_of(output / "small");
-  CHECK(report.document.history.steps.points().size() == 10);
-  REQUIRE(report.notes.size() == 1);
-  CHECK(report.notes[0] == "3 damaged lines of events.jsonl are left out");
-  CHECK(report.document.log.back().text == report.notes[0]);
+  CHECK(report.history.steps.points().size() == 10);
+  REQUIRE(report.log.records().size() == 1);
+  CHECK(report.log.records()[0].text == "3 damaged lines of events.jsonl are left out");
 }
 
 TEST_CASE("a folder that is not a run's is refused, and the missing files are named") {

@@ -1,4 +1,3 @@
-#include "metrics/http/detail/basic_password.hpp"
 #include "metrics/http/detail/guesses.hpp"
 #include "metrics/http/detail/page_access.hpp"
 #include "metrics/page/page.hpp"

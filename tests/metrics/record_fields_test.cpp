@@ -112,22 +112,32 @@ TEST_CASE("each field of a worker and of recomputing is written and described") 
 }
 
 TEST_CASE("the line of a step has not changed since 0.2.0") {
-  CHECK(to_json(full_step(12)) ==
-        R"({"step":12,"epoch":1,"time":"2026-11-21T00:00:12.000Z","loss":0.15384615384615385,)"
-        R"("accuracy":0.5,"lr":0.1,"samples":128,"seconds":0.125,"data_wait_seconds":0.01,)"
-        R"("compute_seconds":0.1,"optimizer_seconds":0.005,"collective_bytes":1000,)"
-        R"("collective_seconds":0.02,"collectives":{"all_reduce":{"bytes":600,"seconds":0.015},)"
-        R"("reduce_scatter":{"bytes":400,"seconds":0.005},"buddy":{"bytes":12,"seconds":0.25}},)"
-        R"("overlap_ratio":0.75,"mfu":0.02,"gradient_norm":1.5,"slice_assignment":[3,1],)"
-        R"("dealing":[3,1],"staleness":1.5,"work_item_seconds":0.5,"lease_seconds":0.5,)"
-        R"("reads":[[[0,3,2],[1,4,1]],[]],"drift":0.25,"round_bytes":700,)"
-        R"("rounds":[[1,2,5,true,[[0,5],[3,4]]]],"loss_scale":1024.0,"skipped_steps":3,)"
-        R"("loss_scale_growths":2})");
+  CHECK(
+      to_json(full_step(12)) ==
+      R"({"step":12,"epoch":1,"time":"2026-11-21T00:00:12.000Z","loss":0.15384615384615385,)"
+      R"("accuracy":0.5,"lr":0.1,"samples":128,"seconds":0.125,"data_wait_seconds":0.01,)"
+      R"("compute_seconds":0.1,"optimizer_seconds":0.005,"collective_bytes":1000,)"
+      R"("collective_seconds":0.02,"collectives":{"all_reduce":{"bytes":600,"seconds":0.015},)"
+      R"("reduce_scatter":{"bytes":400,"seconds":0.005},"shard_replica":{"bytes":12,"seconds":0.25}},)"
+      R"("overlap_ratio":0.75,"mfu":0.02,"gradient_norm":1.5,"slice_assignment":[3,1],)"
+      R"("dealing":[3,1],"staleness":1.5,"work_item_seconds":0.5,"lease_seconds":0.5,)"
+      R"("reads":[[[0,3,2],[1,4,1]],[]],"drift":0.25,"round_bytes":700,)"
+      R"("rounds":[[1,2,5,true,[[0,5],[3,4]]]],"loss_scale":1024.0,"skipped_steps":3,)"
+      R"("loss_scale_growths":2})");
   CHECK(to_json(StepRecord{}) ==
         R"({"step":0,"epoch":0,"time":"1970-01-01T00:00:00.000Z","loss":0.0,"accuracy":null,)"
         R"("lr":0.0,"samples":0,"seconds":0.0,"data_wait_seconds":0.0,"compute_seconds":0.0,)"
         R"("optimizer_seconds":0.0,"collective_bytes":0,"collective_seconds":0.0,)"
         R"("collectives":{},"overlap_ratio":0.0})");
+}
+
+TEST_CASE("a collective of shard replicas is read under its name before 0.2, too") {
+  const auto step =
+      parse_step(R"({"step":12,"collectives":{"buddy":{"bytes":12,"seconds":0.25}}})");
+  REQUIRE(step);
+  const auto& use = step->collectives[static_cast<std::size_t>(CollectiveKind::shard_replica)];
+  CHECK(use.bytes == 12);
+  CHECK(use.seconds == 0.25);
 }
 
 TEST_CASE("the lines of an epoch, a recovery and a sample have not changed since 0.2.0") {

@@ -70,13 +70,13 @@ TEST_CASE("names and texts chosen by the user cannot break the document") {
   document.run.name = "<b>&\"x\"\n\xff";
   document.error = "</script><script>alert(1)</script>";
   document.config = "a: \"<pre>\\\"\n";
-  document.add({.time = {}, .level = "info", .text = "\x1b[31m \"quoted\""});
+  document.log.add({.time = {}, .level = "info", .text = "\x1b[31m \"quoted\""});
   document.timeline =
       Timeline{.step = 1, .rows = {{"rank \"0\"", "a\\b", {{0, 1, SpanKind::data, "\"\n"}}}}};
   const auto read = parsed_document(document);
   CHECK(read.at("error") == document.error);
   CHECK(read.at("config") == document.config);
-  CHECK(read.at("log")[0].at("text") == document.log[0].text);
+  CHECK(read.at("log")[0].at("text") == document.log.records()[0].text);
   CHECK(read.at("timeline").at("rows")[0].at("group") == "rank \"0\"");
   CHECK(read.at("timeline").at("rows")[0].at("spans")[0][3] == "\"\n");
   CHECK(has(read.at("run").at("name").get<std::string>(), "<b>&\"x\"\n"));

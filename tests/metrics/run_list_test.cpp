@@ -2,7 +2,7 @@
 #include "core/checkpoint/store.hpp"
 #include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_folder.hpp"
-#include "metrics/report/run_list.hpp"
+#include "metrics/report/run_state.hpp"
 #include "tests/support/nested_json.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -33,7 +33,7 @@ std::vector<std::string> results(AutocastRule rule, const std::string& lower) {
 nn::PreparedModel prepare(const nlohmann::json& run) {
   ModelConfig config;
   config.name = run.at("model");
-  config.stem = config.name == "resnet50" ? "imagenet" : "cifar";
+  config.stem = config.name == "resnet50" ? Stem::imagenet : Stem::cifar;
   config.hidden = {24, 16};
   const auto forward =
       build_model(config, {.input = image_input(config.name == "resnet50" ? 64 : 32), .batch = 4});

@@ -245,7 +245,7 @@ TEST_CASE("images have the compute type unless autocast is off for their reader"
   Config config;
   config.model.name = "resnet20";
   CHECK(image_type(config) == DType::f32);
-  config.precision.mode = "amp_fp16";
+  config.precision.mode = Precision::amp_fp16;
   CHECK(image_type(config) == DType::f16);
   config.model.autocast_off = {"layer1"};
   CHECK(image_type(config) == DType::f16);

@@ -18,10 +18,10 @@ using namespace troupe::nn::test;
 
 namespace {
 
-ModelConfig model(std::string name, std::string stem = "cifar") {
+ModelConfig model(std::string name, Stem stem = Stem::cifar) {
   ModelConfig config;
   config.name = std::move(name);
-  config.stem = std::move(stem);
+  config.stem = stem;
   if (config.name.starts_with("resnet"))
     config.width = 16;
   config.num_classes = 5;
@@ -46,13 +46,14 @@ double loss_of(const GraphRunner& runner, const ModelConfig& config) {
     for (std::size_t c = 0; c < classes; ++c) {
       const double logit = double{logits[n * classes + c]};
       const double target = static_cast<double>(c) == double{labels[n]} ? 1 : 0;
-      sum += config.loss == "cross_entropy"
+      sum += config.loss == LossKind::cross_entropy
                  ? std::exp(logit)
                  : (logit - target) * (logit - target) / static_cast<double>(classes);
     }
     const auto label = static_cast<std::size_t>(labels[n]);
-    loss +=
-        config.loss == "cross_entropy" ? std::log(sum) - double{logits[n * classes + label]} : sum;
+    loss += config.loss == LossKind::cross_entropy
+                ? std::log(sum) - double{logits[n * classes + label]}
+                : sum;
   }
   return loss / static_cast<double>(labels.size());
 }
@@ -119,12 +120,12 @@ TEST_CASE("the gradient of a ResNet-20 on tiny images") {
 }
 
 TEST_CASE("the gradient of a ResNet-18 with each stem on tiny images") {
-  check_direction(model("resnet18", "cifar"), 16, 1e-3, 1e-2);
-  check_direction(model("resnet18", "imagenet"), 49, 1e-3, 1e-2);
+  check_direction(model("resnet18", Stem::cifar), 16, 1e-3, 1e-2);
+  check_direction(model("resnet18", Stem::imagenet), 49, 1e-3, 1e-2);
 }
 
 TEST_CASE("the gradient of a model that minimizes the squared error") {
   auto config = model("mlp");
-  config.loss = "mean_squared_error";
+  config.loss = LossKind::mean_squared_error;
   check_direction(config, 4, 1e-4, 1e-3);
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t two_sequences = 2, whole_length = 12, known_tokens = 30;
 
-ModelConfig small_model(const std::string& name, const std::string& head) {
+ModelConfig small_model(const std::string& name, HeadWeight head) {
   ModelConfig model{.name = name, .width = 16, .layers = 2, .heads = 4, .head = head};
   if (name.starts_with("llama"))
     model.kv_heads = 2;
@@ -129,9 +129,9 @@ std::vector<float> part_of_logits(const std::vector<float>& all, std::int64_t fi
 
 TEST_CASE("tokens fed in chunks have the same logits as all at once") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
-  const std::string head = GENERATE("tied", "own");
+  const auto head = GENERATE(HeadWeight::tied, HeadWeight::own);
   const auto precision = GENERATE(Precision::fp32, Precision::amp_bf16, Precision::amp_fp16);
-  CAPTURE(name, head, to_string(precision));
+  CAPTURE(name, to_string(head), to_string(precision));
   const auto model = small_model(name, head);
   const auto expected = uncached_logits(model, precision);
   Pieces pieces{model, precision};
@@ -144,7 +144,7 @@ TEST_CASE("tokens fed in chunks have the same logits as all at once") {
 
 TEST_CASE("caches can be filled without computing logits") {
   const std::string name = GENERATE("gpt2-mini", "llama-mini");
-  const auto model = small_model(name, "usual");
+  const auto model = small_model(name, HeadWeight::usual);
   Pieces pieces{model, Precision::fp32};
   pieces.go_on(9, false);
   CHECK(relative_error(pieces.go_on(1),
@@ -152,7 +152,7 @@ TEST_CASE("caches can be filled without computing logits") {
 }
 
 TEST_CASE("a cached graph has one unit, the model's parameters, caches and no target") {
-  const auto forward = language_graph_of(small_model("llama-mini", "tied"), 3);
+  const auto forward = language_graph_of(small_model("llama-mini", HeadWeight::tied), 3);
   const auto graph = cache_attention(forward, {.places = 8});
   REQUIRE(graph.has_value());
   CHECK(graph->units.size() == 1);
@@ -169,7 +169,7 @@ TEST_CASE("a cached graph has one unit, the model's parameters, caches and no ta
 }
 
 TEST_CASE("nodes that only logits need are omitted without logits") {
-  const auto forward = language_graph_of(small_model("gpt2-mini", "tied"), 3);
+  const auto forward = language_graph_of(small_model("gpt2-mini", HeadWeight::tied), 3);
   const auto graph = cache_attention(forward, {.places = 8, .logits = false});
   REQUIRE(graph.has_value());
   CHECK_FALSE(graph->find("logits").has_value());
@@ -178,10 +178,11 @@ TEST_CASE("nodes that only logits need are omitted without logits") {
 }
 
 TEST_CASE("a table of positions limits the cache") {
-  auto model = small_model("gpt2-mini", "tied");
+  auto model = small_model("gpt2-mini", HeadWeight::tied);
   model.positions = 17;
   CHECK(most_places(language_graph_of(model, 3)) == 17);
-  CHECK_FALSE(most_places(language_graph_of(small_model("llama-mini", "tied"), 3)).has_value());
+  CHECK_FALSE(
+      most_places(language_graph_of(small_model("llama-mini", HeadWeight::tied), 3)).has_value());
 }
 
 TEST_CASE("only language models have a cached graph") {
@@ -194,7 +195,7 @@ TEST_CASE("only language models have a cached graph") {
 }
 
 TEST_CASE("a cache with fewer positions than rows is refused") {
-  const auto forward = language_graph_of(small_model("gpt2-mini", "tied"), 9);
+  const auto forward = language_graph_of(small_model("gpt2-mini", HeadWeight::tied), 9);
   const auto prepared = run_passes(forward, PassMode::evaluation, {.cache = CacheOptions{8}});
   REQUIRE_FALSE(prepared.has_value());
   CHECK_THAT(prepared.error().message,

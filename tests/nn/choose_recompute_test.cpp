@@ -20,7 +20,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
                               Precision precision = Precision::fp32, bool fused = false) {
   ModelConfig config;
   config.name = name;
-  config.stem = "imagenet";
+  config.stem = Stem::imagenet;
   config.num_classes = 1000;
   const auto forward = build_model(config, {.input = image_input(224), .batch = 8});
   REQUIRE(forward.has_value());

@@ -25,17 +25,12 @@ std::string only_conflict(const Config& config) {
 
 } // namespace
 
-TEST_CASE("max_units_alive above the number of units with parameters is refused") {
+TEST_CASE("more names of units than units with parameters are refused") {
   auto config = sharded();
-  config.parallel.max_units_alive = 11;
-  CHECK(find_graph_conflicts(config).empty());
-  config.parallel.max_units_alive = 12;
-  CHECK(only_conflict(config) == "parallel.max_units_alive: 12 units alive, but the model has 11 "
-                                 "units with parameters");
-  config = sharded();
-  config.parallel.wrap = {.policy = "explicit", .units = std::vector<std::string>(12, "layer1")};
+  config.parallel.wrap = {.policy = WrapConfig::Policy::by_name,
+                          .units = std::vector<std::string>(12, "layer1")};
   CHECK(only_conflict(config) ==
-        "parallel.wrap.units: 12 names, but the model has 11 units with parameters");
+        "parallel.wrap: 12 names, but the model has 11 units with parameters");
   config.parallel.wrap.units = {"layer1", "layer3.1"};
   CHECK(find_graph_conflicts(config).empty());
 }

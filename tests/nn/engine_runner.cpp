@@ -28,9 +28,8 @@ void encode(const Slot& slot, const std::vector<float>& values, std::vector<floa
 
 } // namespace
 
-EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
-                           const MemoryPlan& memory, const StorageLayout* layout,
-                           Precision precision)
+EngineRunner::EngineRunner(const Graph& graph, Engine engine, const MemoryPlan& memory,
+                           const StorageLayout* layout, Precision precision)
     : stored_{stored_type(precision)}, loss_scale_{scales_loss(precision) ? 1024.0f : 1.0f} {
   CompileOptions options;
   options.engine = engine;
@@ -91,7 +90,7 @@ Status EngineRunner::run(bool backward) {
   return stream_->synchronize();
 }
 
-void EngineRunner::update(OptimizerArguments arguments, const std::string& decay) {
+void EngineRunner::update(OptimizerArguments arguments, DecayScope decay) {
   for (auto* state :
        {&state0_, &state1_}) // allocated here because large models that are never updated need none
     for (auto unit = state->size(); unit < parameters_.size(); ++unit)

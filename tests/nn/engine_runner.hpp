@@ -1,6 +1,7 @@
 /// An executable of the host device with the flat buffers that a shard manager would own.
 #pragma once
 
+#include "core/config/train.hpp"
 #include "core/device/executable.hpp"
 #include "cpu/host_device.hpp"
 #include "nn/compile.hpp"
@@ -16,7 +17,7 @@ public:
   /// Fails the test when the graph does not compile. `layout`: uses the storage layout of another
   /// executable. `precision`: rounds stored values accordingly, and scales the loss by 1024 when
   /// the precision has a loss scale.
-  EngineRunner(const Graph& graph, CompileOptions::Engine engine, const MemoryPlan& memory,
+  EngineRunner(const Graph& graph, Engine engine, const MemoryPlan& memory,
                const StorageLayout* layout = nullptr, Precision precision = Precision::fp32);
   ~EngineRunner();
   EngineRunner(const EngineRunner&) = delete;
@@ -37,7 +38,7 @@ public:
   Status run(bool backward);
   /// Runs the optimizer on every parameter. `decay` selects the parameters with weight decay
   /// (nn::decays).
-  void update(OptimizerArguments arguments, const std::string& decay = "all");
+  void update(OptimizerArguments arguments, DecayScope decay = DecayScope::all);
 
   /// Return values in canonical layout. Statistics and parameters are found by their names,
   /// gradients (without the loss scale) by the names of their parameters.

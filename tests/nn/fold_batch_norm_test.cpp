@@ -68,7 +68,7 @@ std::vector<float> logits_of(const Graph& graph, const NamedValues& values) {
   return runner.get("logits");
 }
 
-std::vector<float> engine_logits(const PreparedModel& model, CompileOptions::Engine engine,
+std::vector<float> engine_logits(const PreparedModel& model, Engine engine,
                                  const NamedValues& values, Precision precision) {
   EngineRunner runner{model.graph, engine, model.memory, nullptr, precision};
   runner.fill([&](const std::string& name, const Shape&) { return values.at(name); });
@@ -158,11 +158,10 @@ TEST_CASE("folded convolutions on the host's fast kernels match the interpreter"
   CHECK(count(folded.graph, Op::batch_norm) == 0);
   CHECK(count(folded.graph, Op::relu) == 0);
   const auto values = folded_values(trained(graph), folded.foldings);
-  const auto fast = engine_logits(folded, CompileOptions::Engine::fastest, values, precision);
-  const auto reference =
-      engine_logits(folded, CompileOptions::Engine::interpreter, values, precision);
+  const auto fast = engine_logits(folded, Engine::fastest, values, precision);
+  const auto reference = engine_logits(folded, Engine::interpreter, values, precision);
   CHECK(relative_error(fast, reference) < bound);
   const auto plain = ready_to_predict(graph, precision, false);
-  CHECK(relative_error(fast, engine_logits(plain, CompileOptions::Engine::fastest, trained(graph),
-                                           precision)) < bound);
+  CHECK(relative_error(fast, engine_logits(plain, Engine::fastest, trained(graph), precision)) <
+        bound);
 }

@@ -38,8 +38,8 @@ bool is_plain(const Node& node) {
 }
 
 std::vector<Graph> networks() {
-  return {small_bottlenecks(), forward_of("resnet20", 16, 2, "cifar"),
-          forward_of("resnet18", 16, 4, "cifar")};
+  return {small_bottlenecks(), forward_of("resnet20", 16, 2, Stem::cifar),
+          forward_of("resnet18", 16, 4, Stem::cifar)};
 }
 
 /// Convolution, batch norm and ReLU, three times in each of two units.
@@ -127,7 +127,7 @@ TEST_CASE("a step in f16 is as close to f32 as without fused block ends") {
 
 TEST_CASE("gradients of a batch norm without residual cross units") {
   // A convolution and the first shortcut read the stem of CIFAR's networks.
-  const auto graph = prepared(forward_of("resnet20", 8, 4, "cifar"), everything).graph;
+  const auto graph = prepared(forward_of("resnet20", 8, 4, Stem::cifar), everything).graph;
   CHECK(ends(graph, Op::conv2d_backward_data, Residual::none) == 1);
 }
 

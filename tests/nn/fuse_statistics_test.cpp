@@ -70,13 +70,13 @@ TEST_CASE("a bottleneck network fuses everything except its block ends") {
 }
 
 TEST_CASE("training steps stay the same if everything is fused") {
-  for (const auto& forward : {small_bottlenecks(), forward_of("resnet20", 16, 2, "cifar")})
+  for (const auto& forward : {small_bottlenecks(), forward_of("resnet20", 16, 2, Stem::cifar)})
     check_same_step(prepared(forward, {}).graph, prepared(forward, everything).graph,
                     f32_tolerance);
 }
 
 TEST_CASE("training steps stay the same for any selection of fused nodes") {
-  const auto basic = forward_of("resnet20", 8, 4, "cifar"), bottleneck = small_bottlenecks();
+  const auto basic = forward_of("resnet20", 8, 4, Stem::cifar), bottleneck = small_bottlenecks();
   const auto plain_basic = prepared(basic, {}).graph;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     INFO("seed " << seed);
@@ -104,7 +104,7 @@ TEST_CASE("training steps stay the same without the pass `fuse` before") {
 }
 
 TEST_CASE("each fusion by itself keeps the step") {
-  const auto forward = forward_of("resnet20", 8, 4, "cifar");
+  const auto forward = forward_of("resnet20", 8, 4, Stem::cifar);
   const auto plain = prepared(forward, {}).graph;
   const auto without = [&](const Predicate& refused) {
     return prepared(forward, all_but([&](const Node& node) {
@@ -154,7 +154,7 @@ TEST_CASE("each fusion by itself keeps the step") {
 }
 
 TEST_CASE("a kept tensor is stored") {
-  const auto forward = forward_of("resnet20", 8, 2, "cifar");
+  const auto forward = forward_of("resnet20", 8, 2, Stem::cifar);
   const auto graph =
       prepared(forward, everything, Precision::fp32, {.keep = {"layer1.0.relu1"}}).graph;
   CHECK(graph.find("layer1.0.relu1").has_value());

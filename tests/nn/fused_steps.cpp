@@ -25,8 +25,7 @@ FusionSupport all_but(const Predicate& refused) {
 
 const FusionSupport everything = supports([](const Graph&, const Node&) { return true; });
 
-Graph forward_of(const std::string& name, std::int64_t image_size, std::int64_t batch,
-                 const char* stem) {
+Graph forward_of(const std::string& name, std::int64_t image_size, std::int64_t batch, Stem stem) {
   ModelConfig config;
   config.name = name;
   config.stem = stem;

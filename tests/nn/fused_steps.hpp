@@ -20,7 +20,7 @@ extern const FusionSupport everything;
 FusionSupport by_chance(std::uint64_t seed);
 
 Graph forward_of(const std::string& name, std::int64_t image_size, std::int64_t batch,
-                 const char* stem = "imagenet");
+                 Stem stem = Stem::imagenet);
 /// A small ResNet-50 that has all kinds of its blocks, and batch norms over 64 values and more.
 Graph small_bottlenecks();
 

@@ -42,7 +42,7 @@ PreparedModel prepared(const ModelConfig& config, std::int64_t image_size, std::
 Graph fused(const FusionSupport& support) {
   ModelConfig config;
   config.name = "resnet20";
-  config.stem = "cifar";
+  config.stem = Stem::cifar;
   return prepared(config, 8, 2, support, Precision::fp32).graph;
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("each choice is reported with both times and the result") {
 TEST_CASE("fused statistics save memory") {
   ModelConfig config;
   config.name = "resnet50";
-  config.stem = "imagenet";
+  config.stem = Stem::imagenet;
   const FusionSupport everything{[](const Graph&, const Node&) { return 0.0; }};
   for (const auto precision : {Precision::fp32, Precision::amp_fp16}) {
     const auto plain = prepared(config, 224, 8, {}, precision).memory.arena_bytes,

@@ -16,8 +16,6 @@ using namespace troupe::nn::test;
 
 namespace {
 
-using Engine = CompileOptions::Engine;
-
 Precision precision_of_type(const nlohmann::json& golden) {
   return golden.at("type") == "f16" ? Precision::fp16 : Precision::bf16;
 }
@@ -31,7 +29,7 @@ double ulp(Precision precision, double value) {
 
 OptimizerConfig optimizer_config(const nlohmann::json& golden) {
   const auto& arguments = golden.at("arguments");
-  return {.name = golden.at("name"),
+  return {.name = choice_named<OptimizerKind>(golden.at("name").get<std::string>()).value(),
           .lr = arguments.at("lr"),
           .momentum = arguments.value("momentum", 0.0),
           .nesterov = arguments.value("nesterov", false),
@@ -42,8 +40,7 @@ OptimizerConfig optimizer_config(const nlohmann::json& golden) {
 OptimizerArguments arguments_at(const nlohmann::json& golden, std::size_t step) {
   const auto config = optimizer_config(golden);
   const auto first = optimizer_arguments(config);
-  REQUIRE(first.has_value());
-  return at_step(*first, static_cast<std::int64_t>(step), config.lr);
+  return at_step(first, static_cast<std::int64_t>(step), config.lr);
 }
 
 /// A device with the flat buffers of one optimizer.
@@ -93,7 +90,7 @@ void check_perceptron(const nlohmann::json& golden, Engine engine) {
   Config config;
   config.model = {.name = "mlp", .num_classes = 10, .in_channels = 3, .hidden = {32}};
   config.data.image_size = 4;
-  config.precision.mode = to_string(precision);
+  config.precision.mode = precision;
   const auto model = prepare_model(config, 16, PassMode::training, {.fuse = FusePatterns::all()});
   REQUIRE(model.has_value());
   EngineRunner runner{model->graph, engine, model->memory, nullptr, precision};

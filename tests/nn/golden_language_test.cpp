@@ -21,8 +21,6 @@ using namespace troupe::nn::test;
 
 namespace {
 
-using Engine = CompileOptions::Engine;
-
 /// The sizes of make_language_golden.py.
 ModelConfig golden_model(const std::string& family) {
   if (family == "gpt2_124m")
@@ -74,18 +72,18 @@ public:
   void check_ten_steps(const std::string& optimizer) {
     const auto runner = begin();
     const auto& given = golden_.at("optimizers").at(optimizer);
-    const OptimizerConfig config{.name = optimizer,
+    const OptimizerConfig config{.name = choice_named<OptimizerKind>(optimizer).value(),
                                  .lr = given.at("lr"),
                                  .momentum = given.value("momentum", 0.0),
                                  .weight_decay = given.at("weight_decay")};
     const auto first = optimizer_arguments(config);
-    REQUIRE(first.has_value());
     const auto losses = golden_.at("losses").at(optimizer).get<std::vector<double>>();
     const auto pytorch =
         pytorch_factor(precision_) * error_.at("losses").at(optimizer).get<double>();
     for (std::size_t step = 0; step < losses.size(); ++step) {
       run(*runner);
-      runner->update(at_step(*first, static_cast<std::int64_t>(step), config.lr), "matrices");
+      runner->update(at_step(first, static_cast<std::int64_t>(step), config.lr),
+                     DecayScope::matrices);
       check(optimizer + ", loss of step " + std::to_string(step),
             std::abs(double{runner->outputs()["loss"]} - losses[step]),
             pytorch + rounding_slack(precision_) * losses[step]);

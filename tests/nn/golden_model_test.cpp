@@ -19,8 +19,6 @@ using namespace troupe::nn::test;
 
 namespace {
 
-using Engine = CompileOptions::Engine;
-
 /// Error of ResNet-50's gradients in fp32 when each pixel of its images changes by one unit in the
 /// last place: 4e-4 to 3e-3, measured with ten roundings on one processor. Some inputs of its relus
 /// are so near to zero that their sign depends on rounding, as it does between instruction sets.
@@ -43,10 +41,10 @@ public:
       : golden_(read_golden(model + ".json")), engine_{engine}, precision_{precision},
         error_(pytorch_error(golden_, precision)) {
     config_.model.name = model;
-    config_.model.stem = model == "resnet50" ? "imagenet" : "cifar";
+    config_.model.stem = model == "resnet50" ? Stem::imagenet : Stem::cifar;
     config_.model.num_classes = golden_.at("classes");
     config_.data.image_size = golden_.at("image_size");
-    config_.precision.mode = to_string(precision);
+    config_.precision.mode = precision;
     training_ = prepare(PassMode::training);
     runner_ = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory, nullptr,
                                              precision);
@@ -73,12 +71,11 @@ public:
                               .momentum = golden_.at("optimizer").at("momentum"),
                               .weight_decay = golden_.at("optimizer").at("weight_decay")};
     const auto first = optimizer_arguments(sgd);
-    REQUIRE(first.has_value());
     const auto losses = golden_.at("losses").get<std::vector<double>>();
     for (std::size_t step = 0; step < losses.size(); ++step) {
       if (step > 0)
         run(*runner_, true);
-      runner_->update(at_step(*first, static_cast<std::int64_t>(step), sgd.lr));
+      runner_->update(at_step(first, static_cast<std::int64_t>(step), sgd.lr));
       check("loss of step " + std::to_string(step),
             std::abs(double{runner_->outputs()["loss"]} - losses[step]),
             times_pytorch("losses") + rounding_slack(precision_) * losses[step]);

@@ -39,7 +39,7 @@ struct ReversingCodec final : ParameterCodec {
   BlockedLayout layout() const override { return {}; } // no blocked layout describes this
 };
 
-constexpr auto engine = CompileOptions::Engine::interpreter;
+constexpr auto engine = Engine::interpreter;
 
 /// Fills in the values of GraphRunner::fill.
 void fill(EngineRunner& runner, const Graph& graph) {

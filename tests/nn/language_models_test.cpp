@@ -59,7 +59,7 @@ TEST_CASE("language models have as many parameters as the originals") {
     CHECK(language_parameters(language_graph({.name = name}, tokens(64, 32000))) == count);
   }
   // As in llama2.c, whose stories110M has a tied head.
-  CHECK(language_parameters(language_graph({.name = "llama-110m", .head = "tied"},
+  CHECK(language_parameters(language_graph({.name = "llama-110m", .head = HeadWeight::tied},
                                            tokens(64, 32000))) == 109529856);
 }
 
@@ -93,8 +93,10 @@ TEST_CASE("tensors of language models have Hugging Face's names, and blocks are 
 TEST_CASE("a head uses the embedding's table or its own weight, as configured") {
   for (const std::string name : {"gpt2-mini", "llama-mini"}) {
     INFO(name);
-    const auto tied = language_graph({.name = name, .layers = 1, .head = "tied"}, tokens(8, 30));
-    const auto own = language_graph({.name = name, .layers = 1, .head = "own"}, tokens(8, 30));
+    const auto tied =
+        language_graph({.name = name, .layers = 1, .head = HeadWeight::tied}, tokens(8, 30));
+    const auto own =
+        language_graph({.name = name, .layers = 1, .head = HeadWeight::own}, tokens(8, 30));
     CHECK(language_parameters(own) - language_parameters(tied) == 30 * 384);
   }
 }

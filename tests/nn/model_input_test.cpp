@@ -21,8 +21,11 @@ const InputSpec table = {
     .name = "features", .sample = {13}, .target = "targets", .target_kind = TargetKind::values};
 
 ModelConfig regression(const std::string& name, bool bias = true) {
-  return {
-      .name = name, .num_classes = 2, .hidden = {5}, .bias = bias, .loss = "mean_squared_error"};
+  return {.name = name,
+          .num_classes = 2,
+          .hidden = {5},
+          .bias = bias,
+          .loss = LossKind::mean_squared_error};
 }
 
 Graph built(const ModelConfig& model, std::int64_t batch = 4) {
@@ -69,7 +72,7 @@ TEST_CASE("a config's data determines the model's input") {
   CHECK(input_spec(config).name == "features");
   CHECK(input_spec(config).sample == Shape{2});
   CHECK(input_spec(config).target == "labels");
-  config.model.loss = "mean_squared_error";
+  config.model.loss = LossKind::mean_squared_error;
   CHECK(input_spec(config).target == "targets");
   CHECK(input_spec(config).target_kind == TargetKind::values);
 }
@@ -119,7 +122,7 @@ TEST_CASE("a ResNet refuses inputs that are not images and names models that acc
 
 TEST_CASE("values need a loss for values") {
   auto model = regression("linear");
-  model.loss = "cross_entropy";
+  model.loss = LossKind::cross_entropy;
   CHECK_THAT(refusal(model), ContainsSubstring("model.loss: cross_entropy needs class labels") &&
                                  ContainsSubstring("allowed: mean_squared_error"));
 }

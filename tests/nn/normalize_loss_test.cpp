@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t image = 3, pixels = image * image * 3;
 
 /// A small network on `batch` images.
-Graph network(const std::string& loss, std::int64_t batch, double loss_rows) {
+Graph network(LossKind loss, std::int64_t batch, double loss_rows) {
   const ModelConfig config{.name = "mlp", .num_classes = 4, .hidden = {5}, .loss = loss};
   const auto forward =
       build_model(config, {.input = image_input(image), .batch = batch, .label_smoothing = 0.1f});
@@ -32,7 +32,7 @@ struct Pass {
 };
 
 /// Runs one pass over images first, first + 1, ..., one per label; the rest of `batch` is padding.
-Pass run(const std::string& loss, std::int64_t batch, double loss_rows, std::size_t first,
+Pass run(LossKind loss, std::int64_t batch, double loss_rows, std::size_t first,
          std::vector<std::int32_t> labels) {
   GraphRunner runner{network(loss, batch, loss_rows)};
   runner.fill();
@@ -62,8 +62,8 @@ void add(Pass& sum, const Pass& part) {
 } // namespace
 
 TEST_CASE("the mean over uneven micro-batches has the global batch's loss and gradient") {
-  const auto* const loss = GENERATE("cross_entropy", "mean_squared_error");
-  CAPTURE(loss);
+  const auto loss = GENERATE(LossKind::cross_entropy, LossKind::mean_squared_error);
+  CAPTURE(to_string(loss));
   const std::vector<std::int32_t> labels = {3, 1, 0, 2, 2, 1, 3, 0, 0, 1, 2};
   const auto whole = run(loss, 11, 0, 0, labels);
   const double rows = 11.0 / 3;
@@ -83,18 +83,18 @@ TEST_CASE("the mean over uneven micro-batches has the global batch's loss and gr
 
 TEST_CASE("the mean of the micro-batches' means would have another gradient") {
   const std::vector<std::int32_t> labels = {3, 1, 0, 2};
-  const auto whole = run("cross_entropy", 4, 0, 0, labels);
+  const auto whole = run(LossKind::cross_entropy, 4, 0, 0, labels);
   Pass sum;
-  add(sum, run("cross_entropy", 3, 0, 0, {3, 1, 0}));
-  add(sum, run("cross_entropy", 3, 0, 3, {2}));
+  add(sum, run(LossKind::cross_entropy, 3, 0, 0, {3, 1, 0}));
+  add(sum, run(LossKind::cross_entropy, 3, 0, 3, {2}));
   for (auto& value : sum.gradient)
     value /= 2;
   CHECK(relative_error(sum.gradient, whole.gradient) > 0.05);
 }
 
 TEST_CASE("a sample without a label contributes nothing, wherever it is") {
-  const auto* const loss = GENERATE("cross_entropy", "mean_squared_error");
-  CAPTURE(loss);
+  const auto loss = GENERATE(LossKind::cross_entropy, LossKind::mean_squared_error);
+  CAPTURE(to_string(loss));
   const auto with = run(loss, 4, 3, 0, {3, -1, 0, 2});
   const auto among_labelled = run(loss, 4, 0, 0, {3, -1, 0, 2}); // three of the four have a label
   CHECK(with.loss == among_labelled.loss);

@@ -1,7 +1,7 @@
 #include "nn/compile.hpp"
 #include "nn/models/models.hpp"
+#include "nn/passes/annotate.hpp"
 #include "nn/passes/autodiff.hpp"
-#include "nn/passes/scale_loss.hpp"
 #include "nn/validate.hpp"
 #include "tests/nn/graph_runner.hpp"
 
@@ -16,7 +16,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-Graph differentiated(const std::string& loss) {
+Graph differentiated(LossKind loss) {
   ModelConfig config;
   config.name = "mlp";
   config.loss = loss;
@@ -31,8 +31,8 @@ Graph differentiated(const std::string& loss) {
 } // namespace
 
 TEST_CASE("the loss scale multiplies all gradients but not the loss") {
-  for (const char* loss : {"cross_entropy", "mean_squared_error"}) {
-    INFO(loss);
+  for (const auto loss : {LossKind::cross_entropy, LossKind::mean_squared_error}) {
+    INFO(to_string(loss));
     const auto plain = differentiated(loss), scaled = scale_loss(plain);
     REQUIRE(validate(scaled).has_value());
     CHECK(scaled.with_role(Role::loss_scale).size() == 1);

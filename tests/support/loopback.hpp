@@ -1,6 +1,7 @@
 /// Ranks on loopback, each with a separate data plane, as in separate processes.
 #pragma once
 
+#include "collectives/data_plane/data_plane.hpp"
 #include "collectives/tcp/tcp_communicator.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -37,7 +38,7 @@ public:
     for (int rank = 0; rank < static_cast<int>(planes.size()); ++rank)
       connecting.push_back(std::async(std::launch::async, [this, rank, timeout] {
         return collectives::connect_tcp(
-            {.rank = rank, .endpoints = endpoints, .group = "test", .timeout = timeout},
+            {.member = rank, .endpoints = endpoints, .group = "test", .timeout = timeout},
             join_group(rank));
       }));
     std::vector<Result<std::unique_ptr<collectives::Communicator>>> connected;

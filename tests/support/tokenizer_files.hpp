@@ -95,7 +95,7 @@ public:
   const std::filesystem::path& folder() const { return folder_.path(); }
 
   static std::string refusal(const std::string& name,
-                             std::string_view split = data::split_of_file) {
+                             TokenizerSplit split = TokenizerSplit::automatic) {
     const auto opened = data::open_tokenizer(name, split);
     REQUIRE_FALSE(opened);
     CHECK(opened.error().exit_code() == 2);

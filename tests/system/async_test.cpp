@@ -15,15 +15,15 @@ namespace {
 
 Settings asynchronous(int workers, int staleness, const Settings& more = {}) {
   return Settings{"parallel.strategy=async", "devices.count=" + std::to_string(workers),
-                  "parallel.staleness=" + std::to_string(staleness), "devices.threads_per_worker=1",
-                  "parallel.bucket_size=100KiB"} +
+                  "parallel.async.staleness=" + std::to_string(staleness),
+                  "devices.threads_per_worker=1", "parallel.bucket_size=100KiB"} +
          more;
 }
 
 const Settings four_slices = {"data.batch_size=16", "data.slices=4", "data.eval_batch_size=16"};
 
 /// The learning rate is so low that it hardly matters which steps a stale gradient has missed.
-const Settings one_batch = {"data.synthetic_samples=16", "data.augment=[]", "train.epochs=20",
+const Settings one_batch = {"data.limit=16", "data.augment=[]", "train.epochs=20",
                             "train.evaluate_every=0", "train.optimizer.lr=0.005"};
 
 /// Runs tools/check-reads.
@@ -72,13 +72,12 @@ TEST_CASE("async without staleness matches ddp in one process, bit for bit", "[l
 
 TEST_CASE("no gradient exceeds the staleness, and each slice counts once in each shard", "[long]") {
   const int staleness = GENERATE(0, 1, 3, 7);
-  const std::string way = staleness == 0
-                              ? "stale_gradients=whole"
-                              : GENERATE("stale_gradients=whole", "stale_gradients=divided",
-                                         "stale_gradients=compensated", "weight_prediction=true");
+  const std::string way = staleness == 0 ? "policy=whole"
+                                         : GENERATE("policy=whole", "policy=divided",
+                                                    "policy=compensated", "prediction=true");
   CAPTURE(staleness, way);
   const Experiment experiment(four_slices + one_batch +
-                              Settings{"metrics.reads=true", "parallel." + way});
+                              Settings{"metrics.reads=true", "parallel.async." + way});
   const auto run = experiment.completed("run", asynchronous(3, staleness));
   const auto found = checked(run, 4, staleness, {"--shards", "3"});
   CAPTURE(found.out, found.err);
@@ -129,8 +128,9 @@ TEST_CASE("async applies each sample once per epoch when any node is lost", "[lo
   CAPTURE(staleness, shard_replicas);
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own +
-                      Settings{"parallel.strategy=async", "parallel.buddies=" + shard_replicas,
-                               "parallel.staleness=" + std::to_string(staleness),
+                      Settings{"parallel.strategy=async",
+                               "parallel.replicate_shards=" + shard_replicas,
+                               "parallel.async.staleness=" + std::to_string(staleness),
                                "cluster.min_nodes=1", "cluster.max_nodes=3", soon_stable}};
   auto& leader = daemons.lead();
   daemons.join();
@@ -152,13 +152,14 @@ TEST_CASE("settings that async does not support are refused with the reason") {
   };
   refused({"train.clip_grad_norm=1"}, "have no common norm");
   refused({"model.sync_batch_norm=true"}, "cannot sum batch statistics");
-  refused({"data.dealing=speed"}, "assigned to the next free worker");
+  refused({"data.balance=speed"}, "assigned to the next free worker");
   refused({"parallel.mixed_precision.reduce=bf16"}, "are sent in fp32");
-  refused({"parallel.offload.target=optimizer"}, "on their owners' devices");
-  refused({"parallel.staleness=0", "parallel.stale_gradients=divided"}, "no gradient is stale");
-  refused({"parallel.staleness=0", "parallel.weight_prediction=true"}, "no parameters are stale");
-  refused({"parallel.stale_gradients=compensated", "parallel.weight_prediction=true"},
+  refused({"parallel.offload=optimizer"}, "on their owners' devices");
+  refused({"parallel.async.staleness=0", "parallel.async.policy=divided"}, "no gradient is stale");
+  refused({"parallel.async.staleness=0", "parallel.async.prediction=true"},
+          "no parameters are stale");
+  refused({"parallel.async.policy=compensated", "parallel.async.prediction=true"},
           "would be corrected twice");
-  refused({"parallel.staleness=-1"}, "staleness");
-  refused({"parallel.stale_gradients=halved"}, "whole, divided, compensated");
+  refused({"parallel.async.staleness=-1"}, "staleness");
+  refused({"parallel.async.policy=halved"}, "whole, divided, compensated");
 }

@@ -40,9 +40,9 @@ RunFiles trained(const Experiment& experiment, const std::string& run, int nodes
 
 /// Runs the job in one process.
 RunFiles completed_alone(const Experiment& experiment, const Settings& settings) {
-  return experiment.completed("alone", Settings{"data.batch_size=12", "data.synthetic_samples=96",
-                                                "data.eval_batch_size=12"} +
-                                           settings);
+  return experiment.completed(
+      "alone",
+      Settings{"data.batch_size=12", "data.limit=96", "data.eval_batch_size=12"} + settings);
 }
 
 } // namespace
@@ -124,7 +124,7 @@ TEST_CASE("the follower of two nodes cannot continue without the leader and repo
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, "ddp") +
                       Settings{"train.epochs=100000", "cluster.timeouts.detection=500ms",
-                               "cluster.timeouts.form=1s", "cluster.timeouts.collective=2s",
+                               "cluster.timeouts.rejoin=1s", "cluster.timeouts.collective=2s",
                                "cluster.timeouts.quorum=3s"}};
   auto& leader = daemons.lead();
   auto& second = daemons.join();

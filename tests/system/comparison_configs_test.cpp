@@ -46,7 +46,7 @@ nlohmann::json trained(const DebugConfig& one) {
   const Experiment experiment(one.reads_text() ? text_of_this_tree() : Settings{}, one.file);
   auto summary = experiment.completed("debug").summary();
   CHECK(summary.at("steps") == 3);
-  CHECK(summary.at("precision") == one.full.precision.mode);
+  CHECK(summary.at("precision") == to_string(one.full.precision.mode));
   CHECK(std::isfinite(summary.at("loss").get<double>()));
   return summary;
 }

@@ -19,9 +19,8 @@ Settings job_for_device() {
   Settings common = {"devices.kind=cuda", "train.max_steps=4"};
   if (has((*device)->info().name, "Emulated"))
     return common;
-  return common + Settings{"model.name=resnet50",     "model.stem=imagenet",
-                           "data.image_size=224",     "data.batch_size=32",
-                           "data.eval_batch_size=32", "data.synthetic_samples=128"};
+  return common + Settings{"model.name=resnet50", "model.stem=imagenet",     "data.image_size=224",
+                           "data.batch_size=32",  "data.eval_batch_size=32", "data.limit=128"};
 }
 
 nlohmann::json planned(const Experiment& experiment, const Settings& settings,

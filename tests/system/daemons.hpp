@@ -11,16 +11,19 @@
 namespace troupe::testing {
 
 /// A dead node is detected within two seconds.
-inline const Settings quick_timeouts = {
-    "cluster.timeouts.heartbeat=100ms", "cluster.timeouts.detection=2s",
-    "cluster.timeouts.collective=20s", "cluster.timeouts.quorum=200s"};
+inline const Settings quick_timeouts = {"cluster.timeouts.detection=2s",
+                                        "cluster.timeouts.collective=20s",
+                                        "cluster.timeouts.quorum=200s"};
 
 /// small.yaml with batches for three workers.
 inline Settings for_nodes(int nodes, const std::string& strategy) {
   const auto count = std::to_string(nodes);
-  return quick_timeouts + Settings{"parallel.strategy=" + strategy, "data.batch_size=12",
-                                   "data.synthetic_samples=96",     "data.eval_batch_size=12",
-                                   "cluster.min_nodes=" + count,    "cluster.max_nodes=" + count};
+  return quick_timeouts + Settings{"parallel.strategy=" + strategy,
+                                   "data.batch_size=12",
+                                   "data.limit=96",
+                                   "data.eval_batch_size=12",
+                                   "cluster.min_nodes=" + count,
+                                   "cluster.max_nodes=" + count};
 }
 
 /// Daemons that train one job; each has a separate folder for runs, as on a separate host.

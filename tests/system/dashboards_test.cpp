@@ -124,7 +124,7 @@ TEST_CASE("every expression of dashboards and alerts returns data for a job of t
   const Experiment experiment(Settings{
       "metrics.listen=127.0.0.1:0", "metrics.linger=10min", "train.epochs=100000",
       "train.gradient_norm_every=1", "precision.mode=amp_fp16", "data.dataset=image_folder",
-      "model.num_classes=2", "data.image_size=16", "parallel.local_steps=2"});
+      "model.num_classes=2", "data.image_size=16", "parallel.local_sgd.steps=2"});
   write_photos(experiment / "photos");
   Daemons daemons{
       experiment, "nodes",

@@ -13,20 +13,20 @@ using namespace troupe::testing;
 namespace {
 
 Settings diloco(int steps, const Settings& more = {}) {
-  return Settings{"parallel.strategy=diloco", "parallel.local_steps=" + std::to_string(steps)} +
+  return Settings{"parallel.strategy=diloco", "parallel.diloco.steps=" + std::to_string(steps)} +
          more;
 }
 
 /// Makes an outer step a mean.
-const Settings plain = {"parallel.outer.lr=1", "parallel.outer.momentum=0",
-                        "parallel.outer.nesterov=false"};
+const Settings plain = {"parallel.diloco.lr=1", "parallel.diloco.momentum=0",
+                        "parallel.diloco.nesterov=false"};
 
 Settings four_workers(const Settings& more) {
   return Settings{"devices.count=4", "devices.threads_per_worker=1"} + more;
 }
 
 Experiment perceptron(const Settings& more = {}) {
-  return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.synthetic_samples=320",
+  return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.limit=320",
                              "train.epochs=3", "train.evaluate_every=1", "checkpoint.every=never",
                              "train.optimizer.lr=0.05"} +
                     more};
@@ -35,15 +35,15 @@ Experiment perceptron(const Settings& more = {}) {
 /// Runs tools/check-rounds for four replica groups.
 Ended checked_rounds(const RunFiles& run, int steps, int quorum) {
   return RunningProgram{{(source_tree() / "tools/check-rounds").string(),
-                         (run / "events.jsonl").string(), "--teams", "4", "--local-steps",
+                         (run / "events.jsonl").string(), "--replica-groups", "4", "--steps",
                          std::to_string(steps), "--quorum", std::to_string(quorum), "--overlap",
                          "3"}}
       .wait();
 }
 
 /// Inner optimizers with momentum, overlapping rounds, and compression everywhere.
-const Settings everything = {"parallel.outer.fragments=2", "parallel.outer.overlap=2",
-                             "parallel.outer.compress=int8"};
+const Settings everything = {"parallel.diloco.fragments=2", "parallel.diloco.overlap=2",
+                             "parallel.diloco.compress=int8"};
 
 } // namespace
 
@@ -71,8 +71,8 @@ TEST_CASE("each pseudo-gradient counts once, also from replica groups that a rou
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
   const auto hasty = four_workers(
-      diloco(4, {"parallel.outer.quorum=1", "parallel.outer.grace=0ms", "metrics.reads=true"}));
-  for (const char* overlap : {"parallel.outer.overlap=0", "parallel.outer.overlap=3"}) {
+      diloco(4, {"parallel.diloco.quorum=1", "parallel.diloco.grace=0ms", "metrics.reads=true"}));
+  for (const char* overlap : {"parallel.diloco.overlap=0", "parallel.diloco.overlap=3"}) {
     CAPTURE(overlap);
     const auto run = experiment.completed(overlap, base + plain + hasty + Settings{overlap});
     CHECK(run.digest() == ddp.digest());
@@ -94,9 +94,10 @@ TEST_CASE("with rounds of one step and plain SGD, diloco matches ddp up to round
 }
 
 TEST_CASE("ranks of a replica group may use any inner strategy") {
-  const auto experiment = perceptron({"parallel.outer.fragments=2", "parallel.outer.overlap=2"});
+  const auto experiment = perceptron({"parallel.diloco.fragments=2", "parallel.diloco.overlap=2"});
   const auto run = [&](const std::string& inner) {
-    const auto settings = diloco(5, {"parallel.outer.team=2", "parallel.outer.inner=" + inner});
+    const auto settings =
+        diloco(5, {"parallel.diloco.group_size=2", "parallel.diloco.inner=" + inner});
     return experiment.completed(inner, four_workers(settings)).losses();
   };
   const auto ddp = run("ddp");
@@ -112,9 +113,9 @@ TEST_CASE("a replica group may span two hosts", "[long]") {
   const auto alone = experiment.completed("alone", experiment.own).digest();
   const std::string inner = GENERATE("ddp", "zero3");
   CAPTURE(inner);
-  const Settings teams = {"parallel.outer.team=2", "parallel.outer.inner=" + inner,
-                          "cluster.min_nodes=4", "cluster.max_nodes=4"};
-  Daemons daemons{experiment, "nodes", quick_timeouts + experiment.own + plain + diloco(8, teams)};
+  const Settings groups = {"parallel.diloco.group_size=2", "parallel.diloco.inner=" + inner,
+                           "cluster.min_nodes=4", "cluster.max_nodes=4"};
+  Daemons daemons{experiment, "nodes", quick_timeouts + experiment.own + plain + diloco(8, groups)};
   auto& leader = daemons.lead();
   for (int node = 1; node < 4; ++node)
     daemons.join();
@@ -127,10 +128,12 @@ TEST_CASE("a run stopped between two rounds resumes with the same bits", "[long]
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
                                       "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
                                       "train.schedule.name=constant", "train.schedule.warmup=0"});
-  const auto more = GENERATE(
-      Settings{}, everything, Settings{"parallel.outer.team=2", "parallel.outer.inner=zero3"},
-      Settings{"parallel.outer.team=2", "parallel.outer.inner=zero1", "checkpoint.state=sharded"},
-      Settings{"parallel.outer.compress=int4", "precision.mode=bf16"});
+  const auto more =
+      GENERATE(Settings{}, everything,
+               Settings{"parallel.diloco.group_size=2", "parallel.diloco.inner=zero3"},
+               Settings{"parallel.diloco.group_size=2", "parallel.diloco.inner=zero1",
+                        "checkpoint.state=sharded"},
+               Settings{"parallel.diloco.compress=int4", "precision.mode=bf16"});
   CAPTURE(more);
   const auto settings = four_workers(diloco(7, more));
   const auto whole = experiment.completed("whole", settings);
@@ -144,7 +147,7 @@ TEST_CASE("a frozen fragment sends nothing") {
   const auto settings = diloco(2, {"devices.count=2", "train.freeze=[stem]"});
   const auto sent = [&](const std::string& fragments) {
     const auto run = experiment.completed(
-        "fragments " + fragments, settings + Settings{"parallel.outer.fragments=" + fragments});
+        "fragments " + fragments, settings + Settings{"parallel.diloco.fragments=" + fragments});
     std::uint64_t bytes = 0;
     for (const auto& event : run.events())
       bytes += event.value("round_bytes", std::uint64_t{0});
@@ -170,8 +173,8 @@ TEST_CASE("a run may change from another strategy to diloco and back") {
 TEST_CASE("each sample is applied once per epoch when any node is lost between two rounds",
           "[exhaustive]") {
   const auto rounds = GENERATE(diloco(1), diloco(8),
-                               diloco(8, {"parallel.outer.overlap=3", "parallel.outer.quorum=1",
-                                          "parallel.outer.grace=0ms"}));
+                               diloco(8, {"parallel.diloco.overlap=3", "parallel.diloco.quorum=1",
+                                          "parallel.diloco.grace=0ms"}));
   CAPTURE(rounds);
   check_counts_with_losses(ExactCounting{}, plain + rounds);
 }
@@ -184,15 +187,15 @@ TEST_CASE("settings that diloco does not support are refused with the reason") {
     CHECK(ended.code == 2);
     CHECK(has(ended.err, reason));
   };
-  refused({"parallel.local_steps=0"}, "local_steps");
+  refused({"parallel.diloco.steps=0"}, "diloco.steps");
   refused({"model.sync_batch_norm=true"},
           "replica groups do not sum each other's batch statistics");
   refused({"parallel.mixed_precision.buffers=bf16"}, "averaged in fp32");
-  refused({"parallel.offload.target=optimizer"}, "on their devices");
-  refused({"parallel.outer.compress=int4", "parallel.outer.error_feedback=false"}, "int4");
-  refused({"parallel.outer.fragments=100"}, "fragments, but the model has");
-  refused({"parallel.outer.overlap=4"}, "at most 3");
-  refused({"parallel.outer.team=3"}, "replica groups of 3");
-  refused({"parallel.outer.quorum=5"}, "at most 4");
-  refused({"parallel.outer.momentum=0"}, "nesterov has no effect");
+  refused({"parallel.offload=optimizer"}, "on their devices");
+  refused({"parallel.diloco.compress=int4", "parallel.diloco.error_feedback=false"}, "int4");
+  refused({"parallel.diloco.fragments=100"}, "fragments, but the model has");
+  refused({"parallel.diloco.overlap=4"}, "at most 3");
+  refused({"parallel.diloco.group_size=3"}, "replica groups of 3");
+  refused({"parallel.diloco.quorum=5"}, "at most 4");
+  refused({"parallel.diloco.momentum=0"}, "nesterov has no effect");
 }

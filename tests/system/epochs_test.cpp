@@ -27,9 +27,9 @@ double loss_of_epoch(const RunFiles& run, std::int64_t epoch) {
 TEST_CASE("each epoch is recorded with its steps, with and without evaluation") {
   const auto strategy = GENERATE(
       Settings{"parallel.strategy=single"}, Settings{"parallel.strategy=ddp", "devices.count=2"},
-      Settings{"parallel.strategy=async", "parallel.staleness=3", "devices.count=2",
+      Settings{"parallel.strategy=async", "parallel.async.staleness=3", "devices.count=2",
                "data.slices=4"},
-      Settings{"parallel.strategy=diloco", "parallel.local_steps=3", "devices.count=2"});
+      Settings{"parallel.strategy=diloco", "parallel.diloco.steps=3", "devices.count=2"});
   CAPTURE(strategy);
   const Experiment experiment{
       strategy + Settings{"train.epochs=3", "train.evaluate_every=2", "checkpoint.every=never"}};
@@ -46,8 +46,7 @@ TEST_CASE("each epoch is recorded with its steps, with and without evaluation") 
 }
 
 TEST_CASE("an epoch that max_steps cuts short is recorded with its last step") {
-  const Experiment experiment{
-      {"train.max_steps=5", "data.batch_size=12", "data.synthetic_samples=48"}};
+  const Experiment experiment{{"train.max_steps=5", "data.batch_size=12", "data.limit=48"}};
   const auto run = experiment.completed("epochs"); // four steps per epoch
   const auto epochs = run.epochs();
   REQUIRE(epochs.size() == 2);

@@ -25,6 +25,11 @@ std::string program() {
   return moved != nullptr ? moved : TROUPE_PROGRAM;
 }
 
+bool gives(const Settings& settings, const std::string& key) {
+  return std::ranges::any_of(
+      settings, [&](const std::string& setting) { return setting.starts_with(key + "="); });
+}
+
 } // namespace
 
 Settings operator+(Settings a, const Settings& b) {
@@ -92,6 +97,10 @@ std::vector<std::string> Experiment::command(const std::string& verb, const std:
   settings.push_back("run.name=" + name);
   settings.push_back("run.output=" + output().string());
   settings.insert(settings.end(), more.begin(), more.end());
+  // The limit of small.yaml is the size of its synthetic set.
+  if (config_ == small_config() && gives(settings, "data.dataset") &&
+      !gives(settings, "data.limit"))
+    settings.emplace_back("data.limit=null");
   for (const auto& setting : settings) {
     if (!setting.starts_with("--"))
       words.emplace_back("--set");

@@ -72,7 +72,7 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
   const Settings everything = {
       "precision.mode=amp_fp16", "train.recompute=block",        "run.tensorboard=true",
       "checkpoint.best=loss",    "train.gradient_norm_every=2",  "parallel.strategy=local_sgd",
-      "devices.count=2",         "train.schedule.name=constant", "parallel.local_steps=2"};
+      "devices.count=2",         "train.schedule.name=constant", "parallel.local_sgd.steps=2"};
   experiment.completed("all", everything + Settings{"train.max_steps=20"});
   const auto all = experiment.completed("all", everything); // the run continues
   const Experiment hopeless({"train.optimizer.lr=1e30"});
@@ -80,16 +80,16 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
 
   std::map<std::string, std::set<std::string>> seen;
   const auto dealt = experiment.completed(
-      "dealt", {"parallel.strategy=ddp", "devices.count=2", "data.slices=4", "data.dealing=speed"});
+      "dealt", {"parallel.strategy=ddp", "devices.count=2", "data.slices=4", "data.balance=speed"});
   const auto apart = experiment.completed(
       "apart", {"parallel.strategy=async", "devices.count=2", "metrics.reads=true"});
-  const auto teams =
-      experiment.completed("teams", {"parallel.strategy=diloco", "parallel.local_steps=2",
-                                     "devices.count=2", "metrics.reads=true"});
+  const auto groups =
+      experiment.completed("groups", {"parallel.strategy=diloco", "parallel.diloco.steps=2",
+                                      "devices.count=2", "metrics.reads=true"});
   const auto texts = on_text("llama-mini", {"train.sample.every=4 steps"});
   const auto written = texts.completed("written");
-  for (const auto& run :
-       {all, experiment.completed("plain"), dealt, apart, teams, written, hopeless.run("failed")}) {
+  for (const auto& run : {all, experiment.completed("plain"), dealt, apart, groups, written,
+                          hopeless.run("failed")}) {
     for (const auto& entry : std::filesystem::directory_iterator{run.folder()})
       seen[""].insert(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
     for (const auto& [file, lines] :

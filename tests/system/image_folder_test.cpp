@@ -25,8 +25,9 @@ public:
       : Experiment{{"data.dataset=image_folder", "model.num_classes=2", "data.image_size=16",
                     "data.augment=[resized_crop, flip]", "data.batch_size=8",
                     "data.eval_batch_size=4", "data.loader_threads=2", "train.epochs=3",
-                    "train.evaluate_every=1", "data.mean=[0.5, 0.5, 0.5]",
-                    "data.std=[0.25, 0.25, 0.25]"}} {
+                    "train.evaluate_every=1",
+                    "data.normalize={mean: [0.5, 0.5, 0.5], "
+                    "std: [0.25, 0.25, 0.25]}"}} {
     for (int i = 0; i < 24; ++i)
       write("train", i);
     for (int i = 0; i < 9; ++i)
@@ -150,7 +151,8 @@ TEST_CASE("data check reads all files before training") {
 TEST_CASE("a run does not resume with another normalization") {
   const Photos photos;
   photos.completed("photos", photos.root() + Settings{"train.max_steps=4"});
-  const auto ended = photos.train("photos", photos.root() + Settings{"data.std=[0.5, 0.25, 0.25]"});
+  const auto ended =
+      photos.train("photos", photos.root() + Settings{"data.normalize.std=[0.5, 0.25, 0.25]"});
   CHECK(ended.code == 2);
   CHECK_THAT(ended.err, ContainsSubstring("\"std\":[0.25,0.25,0.25]") &&
                             ContainsSubstring("the data set has inputs normalized by") &&

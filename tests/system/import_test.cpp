@@ -46,12 +46,15 @@ const std::string json = R"({
 })";
 
 /// Small and short enough for a test, without ports that may be in use.
-const std::vector<std::string> short_run = {
-    "data.synthetic_samples=64", "data.image_size=8",
-    "data.batch_size=16",        "train.max_steps=4",
-    "metrics.listen=\"off\"",    "train.evaluate_every=0",
-    "checkpoint.every=never",    "devices.threads_per_worker=1",
-    "cluster.listen=127.0.0.1:0"};
+const std::vector<std::string> short_run = {"data.limit=64",
+                                            "data.image_size=8",
+                                            "data.batch_size=16",
+                                            "train.max_steps=4",
+                                            "metrics.listen=\"off\"",
+                                            "train.evaluate_every=0",
+                                            "checkpoint.every=never",
+                                            "devices.threads_per_worker=1",
+                                            "cluster.listen=127.0.0.1:0"};
 
 Ended run(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {TROUPE_PROGRAM};

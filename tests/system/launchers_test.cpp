@@ -109,7 +109,7 @@ std::string free_port() {
 }
 
 /// The job of these processes, for any launcher.
-const Settings job = {"parallel.strategy=ddp", "data.batch_size=12", "data.synthetic_samples=96",
+const Settings job = {"parallel.strategy=ddp", "data.batch_size=12", "data.limit=96",
                       "data.eval_batch_size=12"};
 
 std::string default_digest(const Experiment& experiment) {

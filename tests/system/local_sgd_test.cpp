@@ -12,7 +12,8 @@ using namespace troupe::testing;
 namespace {
 
 Settings rounds_of(int steps, const Settings& more = {}) {
-  return Settings{"parallel.strategy=local_sgd", "parallel.local_steps=" + std::to_string(steps)} +
+  return Settings{"parallel.strategy=local_sgd",
+                  "parallel.local_sgd.steps=" + std::to_string(steps)} +
          more;
 }
 
@@ -21,7 +22,7 @@ Settings four_workers(const Settings& more) {
 }
 
 Experiment perceptron(const Settings& more = {}) {
-  return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.synthetic_samples=320",
+  return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.limit=320",
                              "train.epochs=3", "train.evaluate_every=1", "checkpoint.every=never",
                              "train.optimizer.lr=0.05"} +
                     more};
@@ -62,7 +63,7 @@ TEST_CASE("steps before the first round match ddp") {
   const auto experiment = perceptron();
   const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
   const auto local =
-      experiment.completed("local", four_workers(rounds_of(4, {"parallel.local_after=10"})));
+      experiment.completed("local", four_workers(rounds_of(4, {"parallel.local_sgd.after=10"})));
   const auto a = ddp.losses(), b = local.losses();
   CHECK(std::vector(a.begin(), a.begin() + 11) == std::vector(b.begin(), b.begin() + 11));
   CHECK(a.back() != b.back());
@@ -77,7 +78,7 @@ TEST_CASE("a run stopped within a round resumes with the same bits") {
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
                                       "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
                                       "train.schedule.name=constant", "train.schedule.warmup=0"});
-  const auto settings = four_workers(rounds_of(7, {"parallel.local_momentum=" + momentum}));
+  const auto settings = four_workers(rounds_of(7, {"parallel.local_sgd.momentum=" + momentum}));
   const auto whole = experiment.completed("whole", settings);
   CHECK(experiment.completed("half", settings + Settings{"train.max_steps=30"}).steps_done() == 30);
   const auto resumed = experiment.completed("half", settings);
@@ -87,7 +88,7 @@ TEST_CASE("a run stopped within a round resumes with the same bits") {
 TEST_CASE("each sample is applied once per epoch when any node is lost during a round",
           "[exhaustive]") {
   const auto rounds =
-      GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_after=500"}));
+      GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_sgd.after=500"}));
   CAPTURE(rounds);
   check_counts_with_losses(ExactCounting{}, rounds);
 }
@@ -100,9 +101,9 @@ TEST_CASE("settings that local_sgd does not support are refused with the reason"
     CHECK(ended.code == 2);
     CHECK(has(ended.err, reason));
   };
-  refused("parallel.local_steps=0", "local_steps");
+  refused("parallel.local_sgd.steps=0", "local_sgd.steps");
   refused("model.sync_batch_norm=true", "train independently");
   refused("parallel.mixed_precision.reduce=bf16", "averaged in fp32");
-  refused("parallel.offload.target=optimizer", "on their devices");
-  refused("parallel.local_momentum=half", "kept, reset, averaged");
+  refused("parallel.offload=optimizer", "on their devices");
+  refused("parallel.local_sgd.momentum=half", "kept, reset, averaged");
 }

@@ -56,7 +56,7 @@ TEST_CASE("the config sets the initial loss scale and its growth, or disables it
                                                                 16384});
   CHECK(run.summary().at("loss_scale_growths") == 2);
   CHECK(run.summary().at("skipped_steps") == 0);
-  const auto without = experiment.completed("without", {"precision.loss_scale.enabled=false"});
+  const auto without = experiment.completed("without", {"precision.loss_scale=off"});
   CHECK_FALSE(without.summary().contains("loss_scale"));
   CHECK_FALSE(without.newest_checkpoint().metadata.contains("loss_scale"));
   CHECK(largest_difference(without.losses(), run.losses()) < 0.05);

@@ -47,8 +47,7 @@ TEST_CASE("a run with offloaded state has the same bits as one without", "[long]
   const auto plain = experiment.completed("plain");
   for (const auto& [name, ratio] : {std::pair{"all", "1"}, std::pair{"part", "0.4"}}) {
     CAPTURE(ratio);
-    check_same(experiment.completed(name, {"parallel.offload.target=" + offload,
-                                           std::string{"parallel.offload.ratio="} + ratio}),
+    check_same(experiment.completed(name, {"parallel.offload={" + offload + ": " + ratio + "}"}),
                plain);
   }
 }
@@ -99,7 +98,7 @@ TEST_CASE("offload moves the predicted bytes from the device to the host") {
   CAPTURE(strategy, target, ratio);
   const Experiment experiment(Settings{"train.max_steps=2", "data.batch_size=8"} + adam +
                               workers(strategy, count));
-  const Settings offload = {"parallel.offload.target=" + target, "parallel.offload.ratio=" + ratio};
+  const Settings offload = {"parallel.offload={" + target + ": " + ratio + "}"};
   const auto plan = [&](const Settings& settings, const std::string& name) {
     const auto ended =
         RunningProgram{experiment.command("plan", "planned", settings + Settings{"--json"})}.wait();
@@ -168,5 +167,5 @@ TEST_CASE("compare accepts a strategy with offload by its name") {
   REQUIRE(rows.size() == 3);
   CHECK(rows[1].at("strategy") == "fsdp_offload");
   CHECK(rows[1].at("peak_memory_bytes") < rows[0].at("peak_memory_bytes"));
-  CHECK(has(rows[2].at("problem").get<std::string>(), "parallel.offload.target: dp has "));
+  CHECK(has(rows[2].at("problem").get<std::string>(), "parallel.offload: dp has "));
 }

@@ -57,7 +57,7 @@ TEST_CASE("micro-batches give the global batch's step, even if their sizes diffe
   const auto split = GENERATE(Split{128, 1, 4}, Split{130, 3, 2}, Split{13, 2, 5});
   const auto* const loss = GENERATE("cross_entropy", "mean_squared_error");
   CAPTURE(split.batch, split.workers, split.micro_batches, loss);
-  const Experiment experiment({"model.name=mlp", "model.hidden=[16]", "data.synthetic_samples=260",
+  const Experiment experiment({"model.name=mlp", "model.hidden=[16]", "data.limit=260",
                                "data.batch_size=" + std::to_string(split.batch),
                                "train.max_steps=10", "train.evaluate_every=0",
                                std::string{"model.loss="} + loss});

@@ -134,20 +134,20 @@ TEST_CASE("language models need the planned memory, including one chunk of logit
 TEST_CASE("replica groups need the planned memory and send the planned bytes", "[long]") {
   const std::string inner = GENERATE("ddp", "zero1", "zero3");
   const Settings job = GENERATE(
-      Settings{}, Settings{"parallel.outer.compress=int4", "train.accumulate=2"},
-      Settings{"parallel.outer.fragments=2", "parallel.outer.overlap=1",
-               "parallel.outer.compress=fp16", "train.freeze=[stem, layer1, layer2.0, layer3.0]"},
-      Settings{"parallel.outer.fragments=3", "parallel.outer.overlap=3",
-               "parallel.outer.error_feedback=false", "parallel.outer.compress=int8"});
+      Settings{}, Settings{"parallel.diloco.compress=int4", "train.accumulate=2"},
+      Settings{"parallel.diloco.fragments=2", "parallel.diloco.overlap=1",
+               "parallel.diloco.compress=fp16", "train.freeze=[stem, layer1, layer2.0, layer3.0]"},
+      Settings{"parallel.diloco.fragments=3", "parallel.diloco.overlap=3",
+               "parallel.diloco.error_feedback=false", "parallel.diloco.compress=int8"});
   CAPTURE(inner, job);
   const Experiment experiment{job};
-  const Settings settings = {"parallel.strategy=diloco",   "parallel.local_steps=4",
-                             "parallel.outer.team=2",      "parallel.outer.inner=" + inner,
-                             "parallel.bucket_size=64KiB", "devices.count=4",
-                             "data.batch_size=16",         "train.max_steps=9",
+  const Settings settings = {"parallel.strategy=diloco",     "parallel.diloco.steps=4",
+                             "parallel.diloco.group_size=2", "parallel.diloco.inner=" + inner,
+                             "parallel.bucket_size=64KiB",   "devices.count=4",
+                             "data.batch_size=16",           "train.max_steps=9",
                              "checkpoint.every=never"};
   const auto planned = strategy(plan(experiment, settings), "diloco");
-  const auto run = experiment.completed("teams", settings);
+  const auto run = experiment.completed("groups", settings);
 
   const auto used = run.summary().at("workers").at(0).at("peak_bytes_by_kind");
   for (const auto& [kind, bytes] : used.items()) {
@@ -167,9 +167,9 @@ TEST_CASE("replica groups need the planned memory and send the planned bytes", "
 
 TEST_CASE("replica groups across nodes need the planned memory and send the planned bytes") {
   const auto settings =
-      for_nodes(2, "diloco") + Settings{"train.max_steps=9", "parallel.local_steps=4",
-                                        "parallel.outer.overlap=2", "parallel.outer.compress=int8",
-                                        "checkpoint.every=never"};
+      for_nodes(2, "diloco") + Settings{"train.max_steps=9", "parallel.diloco.steps=4",
+                                        "parallel.diloco.overlap=2",
+                                        "parallel.diloco.compress=int8", "checkpoint.every=never"};
   const Experiment experiment;
   const auto planned = strategy(plan(experiment, settings), "diloco");
   Daemons daemons{experiment, "nodes", settings};
@@ -268,9 +268,9 @@ TEST_CASE("a plan lists strategies that the config does not allow separately, wi
       CHECK_FALSE(reasons.contains(row.at("strategy")));
     return reasons;
   };
-  CHECK(reasons({"parallel.staleness=1"}).empty());
-  CHECK(reasons({"train.clip_grad_norm=1", "parallel.staleness=0"}).empty());
-  const auto clipped = reasons({"train.clip_grad_norm=1", "parallel.staleness=1"});
+  CHECK(reasons({"parallel.async.staleness=1"}).empty());
+  CHECK(reasons({"train.clip_grad_norm=1", "parallel.async.staleness=0"}).empty());
+  const auto clipped = reasons({"train.clip_grad_norm=1", "parallel.async.staleness=1"});
   CHECK(clipped.size() == 1);
   CHECK(has(clipped.at("async"), "have no common norm (train.clip_grad_norm, "));
   const auto synchronized = reasons({"model.sync_batch_norm=true"});
@@ -289,7 +289,7 @@ TEST_CASE("a job that fits nowhere is planned, and the plan names the activation
   const Experiment experiment{job};
   const auto small = strategy(plan(experiment, job), "single");
   // More bytes than the address space of a process.
-  const Settings huge = {"data.synthetic_samples=1000000", "data.batch_size=1000000",
+  const Settings huge = {"data.limit=1000000", "data.batch_size=1000000",
                          "data.eval_batch_size=1000000", "data.image_size=512",
                          "train.evaluate_every=1"};
   const auto large = plan(experiment, huge);
@@ -304,10 +304,10 @@ TEST_CASE("a job that fits nowhere is planned, and the plan names the activation
 TEST_CASE("a plan does not allocate activations") {
   if (is_sanitized())
     SKIP("a sanitizer needs terabytes of address space");
-  const auto ended = plan_within(1024, Experiment{},
-                                 {"model.name=resnet50", "model.stem=imagenet",
-                                  "data.image_size=224", "data.batch_size=20000",
-                                  "data.synthetic_samples=20000", "train.evaluate_every=0"});
+  const auto ended =
+      plan_within(1024, Experiment{},
+                  {"model.name=resnet50", "model.stem=imagenet", "data.image_size=224",
+                   "data.batch_size=20000", "data.limit=20000", "train.evaluate_every=0"});
   CAPTURE(ended.err);
   CHECK(ended.code == 0);
   CHECK(has(ended.out, "1.6 TiB"));

@@ -97,9 +97,8 @@ TEST_CASE("a job continues without a lost node with other combinations of strate
 // amplify the rounding errors.
 TEST_CASE("after the loss of a node the losses match an undisturbed run up to rounding", "[long]") {
   const Experiment experiment{{"model.name=linear", "data.batch_size=48", "data.slices=12",
-                               "data.synthetic_samples=480", "data.eval_batch_size=12",
-                               "train.epochs=200", "train.evaluate_every=0",
-                               "train.optimizer.lr=0.01"}};
+                               "data.limit=480", "data.eval_batch_size=12", "train.epochs=200",
+                               "train.evaluate_every=0", "train.optimizer.lr=0.01"}};
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + Settings{"parallel.strategy=ddp", "cluster.min_nodes=3",
                                             "cluster.max_nodes=4"}};
@@ -164,9 +163,9 @@ TEST_CASE("losing a node and its shard replica repeats the steps since the last 
 
 TEST_CASE("a state that is not replicated on other hosts is reported when the job begins") {
   const Experiment experiment;
-  const auto [more, why] =
-      GENERATE(std::pair{Settings{"parallel.buddies=off"}, "parallel.buddies is off"},
-               std::pair{Settings{"devices.count=1"}, ""});
+  const auto [more, why] = GENERATE(
+      std::pair{Settings{"parallel.replicate_shards=off"}, "parallel.replicate_shards is off"},
+      std::pair{Settings{"devices.count=1"}, ""});
   Daemons daemons{experiment, "nodes", for_nodes(2, "zero1") + more};
   auto& leader = daemons.lead();
   daemons.join();
@@ -205,7 +204,7 @@ TEST_CASE("below min_nodes the job waits until the quorum timeout, saves and end
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, strategy) +
-                      Settings{"train.epochs=100000", "cluster.timeouts.form=3s",
+                      Settings{"train.epochs=100000", "cluster.timeouts.rejoin=3s",
                                "cluster.timeouts.collective=3s", "cluster.timeouts.quorum=8s"}};
   auto& leader = daemons.lead();
   auto& second = daemons.join();

@@ -52,7 +52,7 @@ TEST_CASE("a language model generates the same samples with every strategy") {
   for (const auto& shared :
        {workers("ddp", 2), workers("zero1", 2), workers("zero2", 2), workers("zero3", 2),
         workers("zero3", 2) + Settings{"checkpoint.state=sharded"},
-        workers("async", 2) + Settings{"parallel.staleness=0"}}) {
+        workers("async", 2) + Settings{"parallel.async.staleness=0"}}) {
     CAPTURE(shared);
     const auto together = experiment.completed("shared" + std::to_string(++number), shared);
     CHECK(samples_of(together) == samples_of(alone));
@@ -76,9 +76,9 @@ TEST_CASE("daemons write the same samples as one process") {
 TEST_CASE("samples do not change training, even if ranks train apart") {
   const auto settings =
       GENERATE(workers("single", 1), workers("ddp", 2), workers("zero3", 2), workers("hsdp", 4),
-               workers("local_sgd", 2) + Settings{"parallel.local_steps=3"},
-               workers("diloco", 2) + Settings{"parallel.local_steps=3"},
-               workers("async", 2) + Settings{"parallel.staleness=0"});
+               workers("local_sgd", 2) + Settings{"parallel.local_sgd.steps=3"},
+               workers("diloco", 2) + Settings{"parallel.diloco.steps=3"},
+               workers("async", 2) + Settings{"parallel.async.staleness=0"});
   CAPTURE(settings);
   const auto experiment = on_text("llama-mini", settings + Settings{"devices.threads_per_worker=1",
                                                                     "train.evaluate_every=0",

@@ -17,8 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const Settings sharded = {"checkpoint.state=sharded"};
-const Settings three_workers = {"data.batch_size=12", "data.synthetic_samples=96",
-                                "data.eval_batch_size=12"};
+const Settings three_workers = {"data.batch_size=12", "data.limit=96", "data.eval_batch_size=12"};
 
 std::size_t files_of_ranks(const fs::path& checkpoint) {
   std::size_t count = 0;

@@ -46,17 +46,16 @@ TEST_CASE("recorded slice assignments are replayed, each slice once, with every 
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "local_sgd");
   CAPTURE(strategy);
   const Experiment experiment({"model.name=mlp", "data.batch_size=16", "data.slices=8",
-                               "data.synthetic_samples=160", "train.max_steps=40",
-                               "train.evaluate_every=0"});
+                               "data.limit=160", "train.max_steps=40", "train.evaluate_every=0"});
   auto those = deals;
   if (strategy == "local_sgd") // each worker must have a slice
     those[3].counts = {7, 1};
   const Settings apart = strategy == "local_sgd"
-                             ? Settings{"parallel.local_steps=1", "train.optimizer.momentum=0",
+                             ? Settings{"parallel.local_sgd.steps=1", "train.optimizer.momentum=0",
                                         "train.optimizer.nesterov=false"}
                              : Settings{};
   const auto settings = workers(strategy, 2) + apart +
-                        Settings{"data.recorded_dealing=" + recorded(experiment, those).string()};
+                        Settings{"data.replay_assignment=" + recorded(experiment, those).string()};
   const auto even = experiment.completed("even", workers(strategy, 2) + apart);
   const auto dealt = experiment.completed("dealt", settings);
   CHECK(dealt.column<int>("samples") == std::vector<int>(40, 16));
@@ -73,23 +72,24 @@ TEST_CASE("a run with slices assigned by speed is replayed bit for bit from its 
   CAPTURE(strategy);
   const Experiment experiment({"data.batch_size=20", "data.slices=10", "train.max_steps=20",
                                "train.evaluate_every=0", "precision.mode=amp_bf16"});
-  const auto settings = workers(strategy, 3) +
-                        (strategy == "local_sgd" ? Settings{"parallel.local_steps=4"} : Settings{});
-  const auto first = experiment.completed("first", settings + Settings{"data.dealing=speed"});
+  const auto settings =
+      workers(strategy, 3) +
+      (strategy == "local_sgd" ? Settings{"parallel.local_sgd.steps=4"} : Settings{});
+  const auto first = experiment.completed("first", settings + Settings{"data.balance=speed"});
   const auto found = slice_assignment_of(first);
   CHECK(found.at(0) == std::vector{3, 3, 4}); // as even as possible, until workers are measured
   const auto events = experiment.run("first") / "events.jsonl";
   check_same(experiment.completed("again",
-                                  settings + Settings{"data.recorded_dealing=" + events.string()}),
+                                  settings + Settings{"data.replay_assignment=" + events.string()}),
              first);
 }
 
 TEST_CASE("a run whose slice assignment changes resumes with the same bits") {
   const Experiment experiment({"data.batch_size=16", "data.slices=8", "checkpoint.every=10 steps",
-                               "data.synthetic_samples=128", "train.schedule.name=constant",
+                               "data.limit=128", "train.schedule.name=constant",
                                "train.schedule.warmup=0"});
   const auto settings = workers("zero2", 2) +
-                        Settings{"data.recorded_dealing=" + recorded(experiment, deals).string()};
+                        Settings{"data.replay_assignment=" + recorded(experiment, deals).string()};
   const auto whole = experiment.completed("whole", settings);
   experiment.completed("half", settings + Settings{"train.max_steps=27"});
   CHECK(experiment.completed("half", settings).digest() == whole.digest());
@@ -101,7 +101,7 @@ TEST_CASE("each sample is applied once per epoch with assignment by speed when a
   const auto alone = experiment.completed("alone", experiment.own).digest();
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own +
-                      Settings{"parallel.strategy=ddp", "data.dealing=speed", "cluster.min_nodes=1",
+                      Settings{"parallel.strategy=ddp", "data.balance=speed", "cluster.min_nodes=1",
                                "cluster.max_nodes=2"}};
   auto& leader = daemons.lead();
   auto& member = daemons.join();
@@ -123,16 +123,16 @@ TEST_CASE("a slice assignment that cannot be replayed is refused") {
     CHECK(has(ended.err, reason));
   };
   const auto wrong = recorded(experiment, {{0, {3, 5}}, {3, {7, 2}}}).string();
-  refused({"data.recorded_dealing=" + wrong},
+  refused({"data.replay_assignment=" + wrong},
           wrong + ":2: the recorded assignment does not match the 8 slices");
-  refused({"data.recorded_dealing=/nowhere/events.jsonl"}, "no such file");
+  refused({"data.replay_assignment=/nowhere/events.jsonl"}, "no such file");
   refused({"parallel.strategy=local_sgd",
-           "data.recorded_dealing=" + recorded(experiment, {{3, {8, 0}}}).string()},
+           "data.replay_assignment=" + recorded(experiment, {{3, {8, 0}}}).string()},
           "with at least one per worker");
   recorded(experiment, {{0, {3, 5}}, {3, {7, 2}}});
-  refused({"data.dealing=speed", "data.recorded_dealing=" + wrong}, "set only one of the two");
-  refused({"data.dealing=speed", "data.slices=2"},
+  refused({"data.balance=speed", "data.replay_assignment=" + wrong}, "set only one of the two");
+  refused({"data.balance=speed", "data.slices=2"},
           "with 2 slices for 2 workers there is nothing to balance");
-  refused({"data.dealing=speed", "model.sync_batch_norm=true"}, "requires equal numbers of slices");
-  refused({"data.dealing=fast"}, "even, speed");
+  refused({"data.balance=speed", "model.sync_batch_norm=true"}, "requires equal numbers of slices");
+  refused({"data.balance=fast"}, "even, speed");
 }

@@ -24,7 +24,6 @@ const Settings large_tensors = {"model={name: mlp, hidden: [1024]}",
                                 "cluster.min_nodes=2",
                                 "cluster.max_nodes=2",
                                 "parallel.strategy=ddp",
-                                "cluster.timeouts.heartbeat=100ms",
                                 "cluster.timeouts.detection=3s"};
 
 /// Trains the first steps and leaves a checkpoint.

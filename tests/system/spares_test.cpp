@@ -112,17 +112,18 @@ TEST_CASE("with a spare in place of a lost node, a run has the bits of an undist
 }
 
 TEST_CASE("a spare takes the place of a lost node with the other strategies", "[exhaustive]") {
-  check_spare(GENERATE(
-      by_adam + Settings{"precision.mode=amp_fp16"}, by_adam + Settings{"parallel.strategy=zero1"},
-      by_adam + Settings{"parallel.strategy=zero1", "parallel.offload.target=optimizer"},
-      Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
+  check_spare(GENERATE(by_adam + Settings{"precision.mode=amp_fp16"},
+                       by_adam + Settings{"parallel.strategy=zero1"},
+                       by_adam + Settings{"parallel.strategy=zero1", "parallel.offload=optimizer"},
+                       Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
 }
 
 TEST_CASE("after a loss, a node that completes no group of workers waits for another one",
           "[long]") {
-  const auto settings = GENERATE(
-      Settings{"parallel.strategy=hsdp", "parallel.shard_group=2"},
-      Settings{"parallel.strategy=diloco", "parallel.outer.team=2", "parallel.local_steps=4"});
+  const auto settings =
+      GENERATE(Settings{"parallel.strategy=hsdp", "parallel.shard_group=2"},
+               Settings{"parallel.strategy=diloco", "parallel.diloco.group_size=2",
+                        "parallel.diloco.steps=4"});
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(4, "ddp") +

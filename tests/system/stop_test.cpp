@@ -31,7 +31,7 @@ const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 steps"};
 
 /// Steps take some tenths of a second, and more than one is in flight.
 const Settings slow = {"devices.engine=interpreter", "data.image_size=16", "data.batch_size=32",
-                       "data.synthetic_samples=320"};
+                       "data.limit=320"};
 
 const Settings two_workers = {"parallel.strategy=ddp", "devices.count=2"};
 
@@ -132,8 +132,7 @@ TEST_CASE("two simultaneous signals stop a run like one") {
 TEST_CASE("a second signal ends the program at once, during any work", "[long]") {
   // The second step has just begun, and takes far longer than the second in which signals count as
   // one.
-  const Experiment experiment(slow +
-                              Settings{"data.batch_size=512", "data.synthetic_samples=2048"});
+  const Experiment experiment(slow + Settings{"data.batch_size=512", "data.limit=2048"});
   auto program = experiment.start("slow");
   REQUIRE(reaches(program, experiment.run("slow"), 1));
   program.send(SIGTERM);
@@ -147,9 +146,8 @@ TEST_CASE("a second signal ends the program at once, during any work", "[long]")
 
 TEST_CASE("a drain that takes longer than its timeout ends the program") {
   const Experiment experiment(slow);
-  auto program =
-      experiment.start("slow", {"cluster.timeouts={heartbeat: 10ms, detection: 20ms, collective: "
-                                "50ms, drain: 50ms}"});
+  auto program = experiment.start("slow", {"cluster.timeouts={detection: 20ms, collective: "
+                                           "50ms, drain: 50ms}"});
   REQUIRE(reaches(program, experiment.run("slow"), 1));
   program.send(SIGTERM);
   const auto ended = program.wait();

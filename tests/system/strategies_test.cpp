@@ -27,10 +27,10 @@ constexpr auto all = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
 /// Compares `count` workers with one worker that has `count` micro-batches.
 void check_strategies(int count, const std::string& model) {
   CAPTURE(count, model);
-  const Experiment experiment({"data.batch_size=12", "data.synthetic_samples=60",
-                               "model.name=" + model, "train.max_steps=10",
-                               "train.evaluate_every=1", "train.optimizer.name=adamw",
-                               "train.optimizer.lr=0.001", "train.optimizer.nesterov=false"});
+  const Experiment experiment({"data.batch_size=12", "data.limit=60", "model.name=" + model,
+                               "train.max_steps=10", "train.evaluate_every=1",
+                               "train.optimizer.name=adamw", "train.optimizer.lr=0.001",
+                               "train.optimizer.nesterov=false"});
   const auto alone = experiment.completed("alone", micro_batches(count));
   for (const std::string strategy : all) {
     if (strategy == "hsdp" && count % 2 != 0)
@@ -85,12 +85,11 @@ TEST_CASE("memory settings of a strategy do not change a bit", "[long]") {
   const Experiment experiment(
       {"data.batch_size=12", "train.max_steps=6", "train.evaluate_every=0"});
   const auto alone = experiment.completed("alone", micro_batches(3));
-  const auto settings =
-      GENERATE(Settings{"parallel.prefetch=0"}, Settings{"parallel.prefetch=3"},
-               Settings{"parallel.prefetch=100"}, Settings{"parallel.max_units_alive=1"},
-               Settings{"parallel.reshard_after_forward=false"},
-               Settings{"parallel.wrap.policy=size_based", "parallel.wrap.min_num_params=30000"},
-               Settings{"parallel.wrap.policy=explicit", "parallel.wrap.units=[layer1, layer3.1]"});
+  const auto settings = GENERATE(Settings{"parallel.prefetch=0"}, Settings{"parallel.prefetch=3"},
+                                 Settings{"parallel.prefetch=100"}, Settings{"parallel.prefetch=0"},
+                                 Settings{"parallel.reshard_after_forward=false"},
+                                 Settings{"parallel.wrap={min_num_params: 30000}"},
+                                 Settings{"parallel.wrap=[layer1, layer3.1]"});
   CAPTURE(settings);
   check_same(experiment.completed("together", workers("zero3", 3) + settings), alone);
 }
@@ -152,7 +151,7 @@ TEST_CASE("measuring the gradient norm changes no bit, and all strategies measur
   const auto expected = norms_of(alone);
   for (const std::string strategy : all)
     for (const std::string offload : {"none", "optimizer"}) {
-      const auto settings = workers(strategy, 4) + Settings{"parallel.offload.target=" + offload};
+      const auto settings = workers(strategy, 4) + Settings{"parallel.offload=" + offload};
       if (offload != "none" && (strategy == "dp" || strategy == "ddp"))
         continue; // their state is not divided
       CAPTURE(strategy, offload);

@@ -23,7 +23,7 @@ Settings for_crew(int nodes) {
   return quick_timeouts + Settings{"parallel.strategy=ddp",
                                    "data.batch_size=12",
                                    "data.slices=12",
-                                   "data.synthetic_samples=96",
+                                   "data.limit=96",
                                    "data.eval_batch_size=12",
                                    "cluster.min_nodes=2",
                                    "cluster.max_nodes=" + std::to_string(nodes)};
@@ -251,7 +251,7 @@ TEST_CASE("a leader that was paused finds that another node leads and follows it
 TEST_CASE("when the leader is frozen and all others restart, they begin the job again without it",
           "[long]") {
   const Experiment experiment;
-  const Settings settings = {"cluster.timeouts.collective=5s", "cluster.timeouts.form=8s",
+  const Settings settings = {"cluster.timeouts.collective=5s", "cluster.timeouts.rejoin=8s",
                              "cluster.timeouts.quorum=12s", "train.epochs=100000",
                              "cluster.min_nodes=1"};
   Crew crew{experiment, "nodes", 3, for_crew(3) + settings, true};

@@ -35,7 +35,7 @@ TEST_CASE("a node that is not trusted or trusts no one is told why, and the job 
   const auto refused =
       daemons
           .join(settings_of(ours.of("client")) +
-                Settings{"cluster.timeouts.detection=500ms", "cluster.timeouts.form=1s",
+                Settings{"cluster.timeouts.detection=500ms", "cluster.timeouts.rejoin=1s",
                          "cluster.timeouts.collective=2s", "cluster.timeouts.quorum=3s"})
           .wait();
   CAPTURE(refused.out, refused.err);

@@ -22,7 +22,7 @@ Config committers_job() {
   config.model.name = "resnet20";
   config.model.width = 4;
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 32;
+  config.data.limit = 32;
   config.data.image_size = 8;
   config.data.batch_size = 8;
   config.devices.kind = testing::tested_kind;
@@ -30,7 +30,7 @@ Config committers_job() {
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::ddp;
   config.train.evaluate_every = 0;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = "no-such-folder";
   return config;
 }
@@ -66,7 +66,7 @@ public:
   static float made(int rank, std::int64_t step) { return static_cast<float>(100 * rank + step); }
 
   void forward(std::int64_t step) {
-    rank_state_->device().copy(stream(), state().statistics(),
+    rank_state_->device().copy(stream(), state().statistics().values(),
                                made_->floats() + static_cast<std::size_t>(step) * elements(),
                                elements() * sizeof(float));
   }
@@ -77,7 +77,7 @@ public:
   }
   /// Broadcasts the statistics, as before the vote of a step.
   void share_statistics(std::int64_t step) {
-    rank_state_->world->broadcast(stream(), {state().committed_statistics(step), elements()}, 0);
+    rank_state_->world->broadcast(stream(), {state().statistics().committed(step), elements()}, 0);
   }
   Status end() { return stream().synchronize(); }
   void abort() { rank_state_->abort({Errc::collective, "a rank was lost"}); }
@@ -91,12 +91,12 @@ public:
   }
   bool has_loaded(std::int64_t step) const {
     return std::ranges::all_of(
-        state().layout().statistics, [&, all = committed(step)](const Slot& slot) {
+        state().layout().storage().statistics, [&, all = committed(step)](const Slot& slot) {
           return std::equal(loaded(slot), loaded(slot) + slot.elements, all.data() + slot.offset);
         });
   }
   const Collectives& done() const { return done_; }
-  std::size_t elements() const { return state().layout().statistic_elements; }
+  std::size_t elements() const { return state().layout().storage().statistic_elements; }
 
 private:
   ModelState& state() const { return *rank_state_->state; }
@@ -104,7 +104,7 @@ private:
   std::vector<float> committed(std::int64_t step) const {
     std::vector<float> values(elements());
     const auto reading = rank_state_->device().create_stream({.name = "reading"});
-    rank_state_->device().copy(*reading, values.data(), state().committed_statistics(step),
+    rank_state_->device().copy(*reading, values.data(), state().statistics().committed(step),
                                elements() * sizeof(float));
     REQUIRE(reading->synchronize());
     return values;
@@ -219,7 +219,8 @@ TEST_CASE("ranks that have not prepared a step have the loaded statistics") {
     CHECK(rank.has_loaded(-1));
   }
   const auto left = two.leave(0);
-  for (const auto& slot : two.generation->rank_states.front()->state->layout().statistics) {
+  for (const auto& slot :
+       two.generation->rank_states.front()->state->layout().storage().statistics) {
     const auto* const tensor = left.find(slot.name);
     REQUIRE(tensor);
     CHECK(std::equal(tensor->values.begin(), tensor->values.end(), loaded(slot)));

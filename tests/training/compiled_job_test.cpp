@@ -18,14 +18,14 @@ Config two_workers() {
   Config config;
   config.model.name = "resnet20";
   config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 32;
+  config.data.limit = 32;
   config.data.image_size = 8;
   config.data.batch_size = 8;
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
   config.parallel.strategy = StrategyKind::ddp;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   config.run.output = "no-such-folder";
   return config;
 }

@@ -40,7 +40,7 @@ Config on_dots(decltype(CustomDataSet::open) open) {
   config.data.batch_size = 2;
   config.data.custom_sets =
       CustomRows{std::vector{CustomDataSet{.traits = {.name = "dots"}, .open = open}}};
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.count = 1;
   config.run.output = "no-such-folder";
   return config;

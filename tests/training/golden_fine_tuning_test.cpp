@@ -37,10 +37,11 @@ Config config_of(const nlohmann::json& golden, const nlohmann::json& run) {
   config.train.freeze = golden.at("freeze").get<std::vector<std::string>>();
   config.train.lr_scale = golden.at("lr_scale").get<std::map<std::string, double>>();
   const auto& arguments = run.at("arguments");
-  config.train.optimizer = {.name = run.at("name"),
-                            .lr = arguments.at("lr"),
-                            .momentum = arguments.value("momentum", 0.0),
-                            .weight_decay = arguments.at("weight_decay")};
+  config.train.optimizer = {
+      .name = choice_named<OptimizerKind>(run.at("name").get_ref<const std::string&>()).value(),
+      .lr = arguments.at("lr"),
+      .momentum = arguments.value("momentum", 0.0),
+      .weight_decay = arguments.at("weight_decay")};
   return config;
 }
 
@@ -48,7 +49,7 @@ class GoldenRun {
 public:
   GoldenRun(const nlohmann::json& golden, const nlohmann::json& run)
       : config_{config_of(golden, run)}, optimizer_{
-                                             *nn::optimizer_arguments(config_.train.optimizer)} {
+                                             nn::optimizer_arguments(config_.train.optimizer)} {
     const std::int64_t batch = golden.at("batch");
     auto model = nn::prepare_model(config_, batch, nn::PassMode::training,
                                    {.fuse = nn::FusePatterns::all()});
@@ -73,25 +74,26 @@ public:
     executable_->run(*stream_);
     executable_->read_outputs(*stream_, &outputs);
     const auto arguments = nn::at_step(optimizer_, step, config_.train.optimizer.lr);
-    for (const auto& chunk : state_->kept_chunks())
+    for (const auto& chunk : state_->buffers().part().kept_chunks())
       device_->optimizer_step(*stream_, at_rate(arguments, chunk.rate), chunk, nullptr, nullptr);
     REQUIRE(stream_->synchronize());
     return outputs["loss"];
   }
 
   std::vector<float> tensor(const std::string& name) const {
-    const auto& layout = state_->layout();
+    const auto& layout = state_->layout().storage();
     const auto found = std::ranges::find(layout.parameters, name, &Slot::name);
     if (found != layout.parameters.end())
-      return decoded(*found, state_->parameters(found->unit) + found->offset);
+      return decoded(*found, state_->buffers().parameters(found->unit) + found->offset);
     const auto statistic = std::ranges::find(layout.statistics, name, &Slot::name);
     REQUIRE(statistic != layout.statistics.end());
-    return decoded(*statistic, state_->statistics() + statistic->offset);
+    return decoded(*statistic, state_->statistics().values() + statistic->offset);
   }
   /// Returns the values of a tensor before the first step.
   const std::vector<float>& initial(const std::string& name) const { return initial_.at(name); }
   std::size_t tensors() const {
-    return state_->layout().parameters.size() + state_->layout().statistics.size();
+    return state_->layout().storage().parameters.size() +
+           state_->layout().storage().statistics.size();
   }
 
 private:

@@ -10,19 +10,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <thread>
 
 using namespace troupe;
 using namespace troupe::training;
 using namespace troupe::training::test;
-using collectives::Bucket;
 
 namespace {
 
 /// A single rank with one bucket per unit; SGD with momentum 0.5 and rate 1, all parameters 10.
 class Rank {
 public:
-  explicit Rank(const collectives::Strategy& strategy, std::optional<double> clip_norm = {}) {
+  explicit Rank(const Strategy& strategy, std::optional<double> clip_norm = {}) {
     rank_state_->compiled =
         std::make_shared<CompiledWorker>(CompiledWorker{.device = cpu::make_host_device(0, 1)});
     rank_state_->compute = rank_state_->device().create_stream({.name = "compute"});
@@ -54,12 +54,12 @@ public:
     const auto& bucket = reducer_->plan().buckets[index];
     rank_state_->communication->wait(ready);
     cpu::host_stream(*rank_state_->communication).enqueue([this, bucket]() -> Status {
-      std::fill_n(rank_state_->state->gradients(bucket), unit_elements, 1.0f);
+      std::fill_n(rank_state_->state->buffers().gradients(bucket), unit_elements, 1.0f);
       return {};
     });
     done_.step = 0;
     reducer_->reduce(bucket, 0, done_);
-    if (reducer_->applies_early(0))
+    if (reducer_->step_plan(0).applies_early)
       reducer_->apply(bucket, done_);
   }
   Status finish_step() {
@@ -97,16 +97,17 @@ TEST_CASE("the host updates a bucket while backward of the others continues") {
   rank.finish_bucket(1, backward_ends);
   rank.finish_bucket(2, backward_ends);
   REQUIRE(comes_true([&] { return updated->ready(); }));
-  const auto* const there = rank.state().host_chunk(rank.bucket(0)).host.parameters;
+  const auto* const there =
+      rank.state().buffers().part().host_chunk(rank.bucket(0)).host.parameters;
   CHECK(all_are(there, 9));
   // Forward and backward of the step may still read the device's parameters.
-  CHECK(all_are(rank.state().parameters(2), 10));
-  CHECK(all_are(rank.state().host_chunk(rank.bucket(1)).host.parameters, 10));
+  CHECK(all_are(rank.state().buffers().parameters(2), 10));
+  CHECK(all_are(rank.state().buffers().part().host_chunk(rank.bucket(1)).host.parameters, 10));
 
   backward_ends->reach({});
   REQUIRE(rank.finish_step());
   for (UnitId unit = 0; unit < 3; ++unit)
-    CHECK(all_are(rank.state().parameters(unit), 9));
+    CHECK(all_are(rank.state().buffers().parameters(unit), 9));
 }
 
 TEST_CASE("if an update needs all gradients, they are copied early and wait on the host") {
@@ -117,7 +118,7 @@ TEST_CASE("if an update needs all gradients, they are copied early and wait on t
   rank.finish_bucket(1, backward_ends);
   rank.finish_bucket(2, backward_ends);
   REQUIRE(comes_true([&] { return fetched->ready(); }));
-  const auto there = rank.state().host_chunk(rank.bucket(0)).host;
+  const auto there = rank.state().buffers().part().host_chunk(rank.bucket(0)).host;
   CHECK(all_are(there.gradients, 1));
   REQUIRE(rank.rank_state().updates->synchronize());
   CHECK(all_are(there.parameters, 10));
@@ -126,7 +127,7 @@ TEST_CASE("if an update needs all gradients, they are copied early and wait on t
   REQUIRE(rank.finish_step());
   const auto factor = clip_factor(3 * unit_elements, 1e-3f);
   for (UnitId unit = 0; unit < 3; ++unit)
-    CHECK(all_are(rank.state().parameters(unit), 10 - factor));
+    CHECK(all_are(rank.state().buffers().parameters(unit), 10 - factor));
 }
 
 TEST_CASE("a ratio leaves the front on the device, and both parts are one state") {
@@ -139,37 +140,34 @@ TEST_CASE("a ratio leaves the front on the device, and both parts are one state"
              .offloaded = 0.5,
              .offloads_parameters = parameters}};
   const auto& state = rank.state();
-  CHECK(state.kept_chunk(rank.bucket(2)).elements == unit_elements);
-  CHECK(state.kept_chunk(rank.bucket(1)).elements == 16);
-  CHECK(state.kept_chunk(rank.bucket(0)).elements == 0);
-  CHECK(state.host_chunk(rank.bucket(2)).host.elements == 0);
-  CHECK(state.host_chunk(rank.bucket(1)).host.elements == 32);
-  CHECK(state.host_chunk(rank.bucket(0)).host.elements == unit_elements);
-  CHECK((state.host_chunk(rank.bucket(0)).parameters == nullptr) == parameters);
+  CHECK(state.buffers().part().kept_chunk(rank.bucket(2)).elements == unit_elements);
+  CHECK(state.buffers().part().kept_chunk(rank.bucket(1)).elements == 16);
+  CHECK(state.buffers().part().kept_chunk(rank.bucket(0)).elements == 0);
+  CHECK(state.buffers().part().host_chunk(rank.bucket(2)).host.elements == 0);
+  CHECK(state.buffers().part().host_chunk(rank.bucket(1)).host.elements == 32);
+  CHECK(state.buffers().part().host_chunk(rank.bucket(0)).host.elements == unit_elements);
+  CHECK((state.buffers().part().host_chunk(rank.bucket(0)).parameters == nullptr) == parameters);
 
   for (const std::size_t bucket : {0, 1, 2})
     rank.finish_bucket(bucket, rank.reached());
   REQUIRE(rank.finish_step());
-  Snapshot snapshot;
-  rank.reducer().copy_state(&snapshot);
+  const auto snapshot = state.begin_snapshot(1);
+  REQUIRE(snapshot);
+  rank.reducer().copier().take(snapshot->get());
   REQUIRE(rank.rank_state().communication->synchronize());
-  const auto holds = [](const float* values, float value) {
-    return std::vector<float>(values, values + 3 * unit_elements) ==
-           std::vector<float>(3 * unit_elements, value);
-  };
-  const std::size_t first = 2; // first bucket of the flat space
-  CHECK(holds(state.in_snapshot(parameters_array, first), 9));
-  CHECK(holds(state.in_snapshot(first_optimizer_array, first), 1));
-  for (std::size_t index = 0; index < state.saved().size(); ++index) { // the same, chunk by chunk
+  const auto& plan = state.layout().whole();
+  CHECK(plan.elements() == 2 * 3 * unit_elements);
+  for (std::size_t index = 0; index < plan.size(); ++index) {
     StateChunk chunk;
-    rank.reducer().gather_chunk(index, &chunk);
+    rank.reducer().copier().gather(index, &chunk);
     REQUIRE(rank.rank_state().communication->synchronize());
-    const bool of_parameters = state.saved()[index].array() == parameters_array;
-    CHECK(chunk.values ==
-          std::vector<float>(state.saved()[index].elements, of_parameters ? 9.0f : 1.0f));
+    const bool of_parameters = plan[index].array == parameters_array;
+    const std::vector<float> expected(plan[index].elements, of_parameters ? 9.0f : 1.0f);
+    CHECK(chunk.values == expected);
+    CHECK(std::ranges::equal(std::span{(*snapshot)->values(index), expected.size()}, expected));
   }
   Collectives of_no_step;
   rank.reducer().gather(rank.bucket(1), of_no_step);
   REQUIRE(rank.rank_state().communication->synchronize());
-  CHECK(all_are(state.parameters(rank.bucket(1)), 9));
+  CHECK(all_are(state.buffers().parameters(rank.bucket(1)), 9));
 }

@@ -23,11 +23,11 @@ public:
     config.data.root = (folder_ / "book.txt").string();
     config.data.sequence_length = 12;
     config.data.batch_size = 8;
-    config.data.validation_part = 0;
+    config.data.validation.share = 0;
     config.run.output = (folder_ / "runs").string();
     config.model.name = "gpt2-mini";
-    config.devices.kind = "cpu";
-    config.checkpoint.resume = "never";
+    config.devices.kind = DeviceKind::cpu;
+    config.checkpoint.resume.kind = ResumeConfig::Kind::never;
     config.train.evaluate_every = 0;
     config.train.epochs.reset();
   }
@@ -45,8 +45,10 @@ TEST_CASE("a job that ends by tokens has the schedule of the equal number of ste
   Registry registry;
   registry.config.train.max_tokens = 30 * 96;
   registry.config.train.optimizer.lr = 0.5;
-  registry.config.train.schedule = {
-      .name = "wsd", .warmup = {4 * 96, Unit::tokens}, .decay = {20, Unit::percent}, .min_lr = 0.1};
+  registry.config.train.schedule = {.name = ScheduleKind::wsd,
+                                    .warmup = {4 * 96, Unit::tokens},
+                                    .decay = {20, Unit::percent},
+                                    .min_lr = 0.1};
   const auto job = registry.open().value();
   CHECK(job->plan.steps_per_epoch() == 10);
   CHECK(job->plan.total_steps() == 30);

@@ -2,11 +2,11 @@
 // which strategy is recommended.
 #include "core/config/config.hpp"
 #include "cpu/host_device.hpp"
-#include "training/async/step_sum.hpp"
-#include "training/diloco/outer_state.hpp"
-#include "training/diloco/pseudo_gradient_reducer.hpp"
 #include "training/prediction/strategy_choice.hpp"
 #include "training/state/model_state.hpp"
+#include "training/strategies/async/step_sum.hpp"
+#include "training/strategies/diloco/outer_state.hpp"
+#include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -31,7 +31,7 @@ WorkerNeeds large() {
 }
 
 ParallelConfig parallel(std::string_view strategy) {
-  return {.strategy = strategy_named(strategy).value()};
+  return {.strategy = choice_named<StrategyKind>(strategy).value()};
 }
 
 std::size_t bytes(const Prediction& prediction, MemoryKind kind) {
@@ -49,15 +49,15 @@ std::vector<Prediction> all_of(const WorkerNeeds& needs) {
 }
 
 Prediction option(std::string_view strategy, bool fits) {
-  return {.strategy = strategy_named(strategy).value(), .fits = fits};
+  return {.strategy = choice_named<StrategyKind>(strategy).value(), .fits = fits};
 }
 
 /// Two replica groups of two workers.
-ParallelConfig replica_groups_of_two(const std::string& inner) {
+ParallelConfig replica_groups_of_two(StrategyKind inner) {
   auto config = parallel("diloco");
-  config.outer.team = 2;
-  config.outer.inner = inner;
-  config.rounds.local_steps = 4;
+  config.diloco.group_size = 2;
+  config.diloco.inner = inner;
+  config.diloco.steps = 4;
   return config;
 }
 
@@ -123,10 +123,10 @@ TEST_CASE("predicted traffic is ZeRO's 2 and 3 times the parameters' bytes") {
 
 TEST_CASE("workers that train apart send ddp's traffic of a step once per round") {
   auto config = parallel("local_sgd");
-  config.rounds.local_steps = 10;
+  config.local_sgd.steps = 10;
   const auto ddp = predict(large(), parallel("ddp")).sent;
   CHECK(predict(large(), config).sent == ddp / 10);
-  config.rounds.momentum = "averaged"; // both of Adam's moments
+  config.local_sgd.momentum = OptimizerAtRound::averaged; // both of Adam's moments
   CHECK(predict(large(), config).sent == 3 * ddp / 10);
 }
 
@@ -135,27 +135,28 @@ TEST_CASE("replica groups send their inner strategy's traffic plus one pseudo-gr
   of_a_replica_group.world_size = 2;
   const double all = 25e6 * 4, steps = 4;
   const auto in_rounds = [&](const ParallelConfig& config) {
-    const auto inner = predict(of_a_replica_group, parallel(config.outer.inner)).sent;
+    const auto inner = predict(of_a_replica_group, parallel(to_string(config.diloco.inner))).sent;
     return static_cast<double>(predict(large(), config).sent - inner);
   };
   // One of the two ranks sends all, or each rank its shard, to one other group: half as
   // pseudo-gradients, half as sums.
-  CHECK(in_rounds(replica_groups_of_two("ddp")) == all / 2 / steps);
-  CHECK(in_rounds(replica_groups_of_two("zero3")) == all / 2 / steps);
+  CHECK(in_rounds(replica_groups_of_two(StrategyKind::ddp)) == all / 2 / steps);
+  CHECK(in_rounds(replica_groups_of_two(StrategyKind::zero3)) == all / 2 / steps);
   // The result is gathered within the replica group.
-  for (const char* inner : {"zero1", "zero2"})
+  for (const auto inner : {StrategyKind::zero1, StrategyKind::zero2})
     CHECK(in_rounds(replica_groups_of_two(inner)) == all / 2 / steps + all / 2 / steps);
-  auto config = replica_groups_of_two("ddp");
-  config.outer.fragments = 5;
+  auto config = replica_groups_of_two(StrategyKind::ddp);
+  config.diloco.fragments = 5;
   CHECK(in_rounds(config) == all / 2 / steps);
-  config.outer.overlap = 3;
+  config.diloco.overlap = 3;
   CHECK(in_rounds(config) == all / 2 / steps);
-  for (const auto& [compress, size] : {std::pair{"fp16", 2.0}, std::pair{"int8", 1 + 4.0 / 128},
-                                       std::pair{"int4", 0.5 + 4.0 / 128}}) {
-    config.outer.compress = compress;
+  for (const auto& [compress, size] :
+       {std::pair{Compression::fp16, 2.0}, std::pair{Compression::int8, 1 + 4.0 / 128},
+        std::pair{Compression::int4, 0.5 + 4.0 / 128}}) {
+    config.diloco.compress = compress;
     CHECK(in_rounds(config) == Approx(all / 4 * size / 2 / steps).epsilon(1e-4));
   }
-  config.outer.team = 4; // there is no other group
+  config.diloco.group_size = 4; // there is no other group
   of_a_replica_group.world_size = 4;
   CHECK(in_rounds(config) == 0);
 }
@@ -175,7 +176,7 @@ TEST_CASE("predicted parameters are read once more and take a copy of the shard"
   needs.passes = 4;
   const auto as_they_are = predict(needs, parallel("async"));
   auto config = parallel("async");
-  config.stale.prediction = true;
+  config.async.prediction = true;
   const auto foreseen = predict(needs, config);
   CHECK(foreseen.sent - as_they_are.sent == 25'000'000ull * 4 * 3 / 4);
   const std::size_t shard = 25'000'000 / 4 * 4;
@@ -195,18 +196,20 @@ TEST_CASE("workers of several nodes also send prepare messages, and the first on
 
 TEST_CASE("with shard replicas a worker sends its shard of the gradients once more") {
   auto needs = large();
-  const auto of = [&](const char* strategy, const std::string& shard_replicas) {
+  const auto of = [&](const char* strategy, ReplicateShards shard_replicas) {
     auto config = parallel(strategy);
-    config.buddies = shard_replicas;
+    config.replicate_shards = shard_replicas;
     return predict(needs, config).sent;
   };
   for (const char* strategy : {"zero1", "zero2", "zero3"})
-    CHECK(of(strategy, "auto") == of(strategy, "off")); // a single node has no shard replicas
+    CHECK(of(strategy, ReplicateShards::automatic) ==
+          of(strategy, ReplicateShards::off)); // a single node has no shard replicas
   needs.votes = true;
   for (const char* strategy : {"zero1", "zero2", "zero3"})
-    CHECK(of(strategy, "auto") == of(strategy, "off") + 25e6 * 4 / 4);
+    CHECK(of(strategy, ReplicateShards::automatic) ==
+          of(strategy, ReplicateShards::off) + 25e6 * 4 / 4);
   for (const char* strategy : {"ddp", "hsdp"})
-    CHECK(of(strategy, "auto") == of(strategy, "off"));
+    CHECK(of(strategy, ReplicateShards::automatic) == of(strategy, ReplicateShards::off));
 }
 
 TEST_CASE("frozen parameters are not reduced or published, and are gathered only for forward") {
@@ -230,20 +233,22 @@ TEST_CASE("a state takes exactly the predicted memory") {
   const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp", "local_sgd", "async");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
   const bool votes = GENERATE(false, true);
-  const std::string travels_in = GENERATE("fp32", "bf16");
-  const auto offload =
-      GENERATE(OffloadConfig{}, OffloadConfig{"optimizer", 1}, OffloadConfig{"optimizer", 0.3},
-               OffloadConfig{"parameters", 1}, OffloadConfig{"parameters", 0.3});
-  const std::string shard_replicas = GENERATE("auto", "off");
+  const DType travels_in = GENERATE(DType::f32, DType::bf16);
+  const auto offload = GENERATE(OffloadConfig{}, OffloadConfig{OffloadConfig::Target::optimizer, 1},
+                                OffloadConfig{OffloadConfig::Target::optimizer, 0.3},
+                                OffloadConfig{OffloadConfig::Target::parameters, 1},
+                                OffloadConfig{OffloadConfig::Target::parameters, 0.3});
+  const auto shard_replicas = GENERATE(ReplicateShards::automatic, ReplicateShards::off);
   CAPTURE(name, accumulates, communicates_once, votes, travels_in, offload.target, offload.ratio,
           shard_replicas);
   auto config = parallel(name);
-  config.buddies = shard_replicas;
-  if (offload.target == "parameters" && !config.divides_parameters())
+  config.replicate_shards = shard_replicas;
+  if (offload.target == OffloadConfig::Target::parameters && !config.divides_parameters())
     return; // refused by the config
   const bool apart = name == "local_sgd";
   const bool stale = name == "async";
-  if ((apart || stale) && (offload.target != "none" || travels_in != "fp32"))
+  if ((apart || stale) &&
+      (offload.target != OffloadConfig::Target::none || travels_in != DType::f32))
     return; // refused, too
   config.offload = offload;
   config.mixed_precision.reduce = travels_in;
@@ -269,18 +274,19 @@ TEST_CASE("a state takes exactly the predicted memory") {
        .keeps_statistics = accumulates,
        .commits_statistics = stale || (votes && !apart),
        .loss_scale = LossScaleOptions{},
-       .strategy = collectives::strategy_of(config, needs.world_size),
+       .strategy = strategy_of(config, needs.world_size),
        .rank = 1,
-       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
+       .buckets = wrap_units(config, layout.unit_elements, layout.unit_names),
        .prepares = votes,
-       .replica_rank_of = votes && shard_replicas == "auto" && (stale || name.starts_with("zero"))
+       .replica_rank_of = votes && shard_replicas == ReplicateShards::automatic &&
+                                  (stale || name.starts_with("zero"))
                               ? std::optional{0}
                               : std::nullopt,
        .keeps_base = votes && apart});
   REQUIRE(state);
   std::vector<StepSum> sums; // of a parameter server shard
-  for (int i = 0; stale && i <= config.stale.staleness; ++i)
-    sums.push_back(*StepSum::create(*device, (*state)->plan(), {}));
+  for (int i = 0; stale && i <= config.async.staleness; ++i)
+    sums.push_back(*StepSum::create(*device, (*state)->layout().plan(), {}));
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     if (stale && static_cast<MemoryKind>(kind) == MemoryKind::communication)
@@ -291,18 +297,18 @@ TEST_CASE("a state takes exactly the predicted memory") {
 }
 
 TEST_CASE("the rank that exchanges pseudo-gradients takes exactly the predicted memory") {
-  const std::string inner = GENERATE("ddp", "zero1", "zero3");
-  const std::string compress = GENERATE("none", "fp16", "int4");
+  const auto inner = GENERATE(StrategyKind::ddp, StrategyKind::zero1, StrategyKind::zero3);
+  const auto compress = GENERATE(Compression::none, Compression::fp16, Compression::int4);
   const std::int64_t overlap = GENERATE(0, 2), fragments = GENERATE(1, 2);
   const bool votes = GENERATE(false, true), frozen = GENERATE(false, true);
   const double momentum = GENERATE(0.0, 0.9);
-  CAPTURE(inner, compress, overlap, fragments, votes, frozen, momentum);
+  CAPTURE(to_string(inner), to_string(compress), overlap, fragments, votes, frozen, momentum);
   auto config = replica_groups_of_two(inner);
   config.bucket_size = 1;
-  config.outer.momentum = momentum;
-  config.outer.fragments = fragments;
-  config.outer.overlap = overlap;
-  config.outer.compress = compress;
+  config.diloco.momentum = momentum;
+  config.diloco.fragments = fragments;
+  config.diloco.overlap = overlap;
+  config.diloco.compress = compress;
   const WorkerNeeds needs{.world_size = 4,
                           .unit_elements = {70, 0, 333, 1000, 5},
                           .unit_names = {"stem", "pool", "a", "b", "head"},
@@ -334,18 +340,18 @@ TEST_CASE("the rank that exchanges pseudo-gradients takes exactly the predicted 
     rates.push_back(needs.unit_frozen[number] ? 0 : 1);
   }
   const std::shared_ptr<Device> device = cpu::make_host_device(0, 1);
-  auto state = ModelState::create(
-      *device, layout,
-      {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
-       .accumulate = true,
-       .keeps_statistics = true,
-       .loss_scale = LossScaleOptions{},
-       .strategy = collectives::strategy_of(config, needs.world_size),
-       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
-       .rates = rates,
-       .snapshots = true,
-       .keeps_base = votes,
-       .outer_momentum = momentum > 0});
+  auto state =
+      ModelState::create(*device, layout,
+                         {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
+                          .accumulate = true,
+                          .keeps_statistics = true,
+                          .loss_scale = LossScaleOptions{},
+                          .strategy = strategy_of(config, needs.world_size),
+                          .buckets = wrap_units(config, layout.unit_elements, layout.unit_names),
+                          .rates = rates,
+                          .snapshots = true,
+                          .keeps_base = votes,
+                          .outer_momentum = momentum > 0});
   REQUIRE(state);
   const auto rank = speaker(device, *std::move(state));
   const auto& parts = rank.outer->fragments();
@@ -367,7 +373,7 @@ TEST_CASE("pseudo-gradients of other nodes take memory, and more if some may be 
   auto needs = large();
   needs.votes = true;
   const std::size_t chunk = 25'000'000 * 4 / 2; // bytes; one of two groups owns it
-  auto config = replica_groups_of_two("ddp");
+  auto config = replica_groups_of_two(StrategyKind::ddp);
   const auto message = [&](int workers_of_node) {
     needs.workers_of_node = workers_of_node;
     return bytes(predict(needs, config), MemoryKind::communication);
@@ -375,7 +381,7 @@ TEST_CASE("pseudo-gradients of other nodes take memory, and more if some may be 
   const auto alone = message(4);
   CHECK(message(2) == alone + 2 * chunk); // a pseudo-gradient and a sum
   CHECK(message(1) == message(2));        // a group sends no message to itself
-  config.outer.quorum = 1;
+  config.diloco.quorum = 1;
   // Pseudo-gradients of the group, until the next round uses them, and sums for as many rounds as a
   // group may be ahead.
   CHECK(message(4) == alone + (2 + 4) * chunk);
@@ -389,23 +395,24 @@ TEST_CASE("pseudo-gradients of other nodes take memory, and more if some may be 
 
 TEST_CASE("diloco is compared if the config's replica groups divide the workers") {
   auto config = parallel("ddp");
-  config.mixed_precision = {.parameters = "bf16", .reduce = "bf16", .buffers = "bf16"};
+  config.mixed_precision = {
+      .parameters = DType::bf16, .reduce = DType::bf16, .buffers = DType::bf16};
   const auto found = [&] {
     std::vector<ParallelConfig> found;
     std::ranges::copy_if(alternatives(large(), config), std::back_inserter(found),
                          &ParallelConfig::has_replica_groups);
     return found;
   };
-  config.outer.team = 3;
+  config.diloco.group_size = 3;
   CHECK(found().empty());
-  config.outer.team = 2;
+  config.diloco.group_size = 2;
   REQUIRE(found().size() == 1);
   const auto& precision = found().front().mixed_precision;
-  CHECK(precision.reduce == "bf16"); // within a replica group
-  CHECK(precision.parameters == "fp32");
-  CHECK(precision.buffers == "fp32");
-  config.outer.inner = "zero3";
-  CHECK(found().front().mixed_precision.parameters == "bf16");
+  CHECK(precision.reduce == DType::bf16); // within a replica group
+  CHECK(precision.parameters == DType::f32);
+  CHECK(precision.buffers == DType::f32);
+  config.diloco.inner = StrategyKind::zero3;
+  CHECK(found().front().mixed_precision.parameters == DType::bf16);
 }
 
 TEST_CASE("the recommendation is the cheapest strategy that fits") {
@@ -454,7 +461,7 @@ TEST_CASE("offloading moves the bytes of the ratio from the device to the host a
   const auto without = predict(large(), config);
   const double shard = 25e6 * 4 / 4; // bytes of one value per parameter of a shard
   const double ratio = GENERATE(0.25, 0.5, 1.0);
-  config.offload = {"optimizer", ratio};
+  config.offload = {OffloadConfig::Target::optimizer, ratio};
   const auto optimizer = predict(large(), config);
   CHECK(optimizer.name() == "zero3_offload");
   const auto saved = [&](const Prediction& with) {
@@ -463,7 +470,7 @@ TEST_CASE("offloading moves the bytes of the ratio from the device to the host a
   CHECK(saved(optimizer) == Approx(2 * shard * ratio).epsilon(0.001));
   // Adam's two values, the parameters and their gradients.
   CHECK(static_cast<double>(optimizer.pinned()) == Approx(4 * shard * ratio).epsilon(0.001));
-  config.offload.target = "parameters";
+  config.offload.target = OffloadConfig::Target::parameters;
   const auto parameters = predict(large(), config);
   CHECK(saved(parameters) == Approx(3 * shard * ratio).epsilon(0.001));
   CHECK(parameters.pinned() == optimizer.pinned());

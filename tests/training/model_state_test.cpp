@@ -1,5 +1,7 @@
 #include "cpu/host_device.hpp"
 #include "training/state/model_state.hpp"
+#include "training/state/state_assembler.hpp"
+#include "training/state/state_copier.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -81,65 +83,65 @@ TEST_CASE_METHOD(Fixture, "values loaded into an f16 state are rounded") {
   values.mean = {1 + 0x3p-11f, 1e-9f};
   values.bias_momentum = {-2 - 0x3p-10f, 0};
   REQUIRE((*half)->load(*stream, *state_in_memory(values.checkpoint(3))));
-  CHECK((*half)->parameters(0)[5] == 1.0f);
-  CHECK((*half)->parameters(0)[6] == INFINITY);
-  CHECK((*half)->statistics()[0] == 1 + 0x1p-9f);
-  CHECK((*half)->statistics()[1] == 0.0f);
-  CHECK((*half)->chunks().front().state0[5] == -2 - 0x1p-8f);
+  CHECK((*half)->buffers().parameters(0)[5] == 1.0f);
+  CHECK((*half)->buffers().parameters(0)[6] == INFINITY);
+  CHECK((*half)->statistics().values()[0] == 1 + 0x1p-9f);
+  CHECK((*half)->statistics().values()[1] == 0.0f);
+  CHECK((*half)->buffers().part().chunks().front().state0[5] == -2 - 0x1p-8f);
 }
 
 TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, one unit after another") {
   REQUIRE(state->load(*stream, *state_in_memory(Values{}.checkpoint(3))));
-  CHECK(state->plan().elements == 10);
-  CHECK(state->parameters(1) == state->parameters(0) + 7);
-  REQUIRE(state->chunks().size() == 1);
-  const auto all = state->chunks().front();
+  CHECK(state->layout().plan().elements == 10);
+  CHECK(state->buffers().parameters(1) == state->buffers().parameters(0) + 7);
+  REQUIRE(state->buffers().part().chunks().size() == 1);
+  const auto all = state->buffers().part().chunks().front();
   CHECK(all.elements == 10);
   const std::vector<float> stored(all.parameters, all.parameters + 10);
   CHECK(stored == std::vector<float>{0, 4, 3, 2, 1, 5, 6, 7, 8, 9});
   CHECK(all.state0[1] == -4.0f);
   CHECK(all.state1 == nullptr);
-  CHECK(state->statistics()[1] == 11.0f);
+  CHECK(state->statistics().values()[1] == 11.0f);
 }
 
 TEST_CASE_METHOD(Fixture, "a snapshot returns the loaded state in canonical layout") {
   const Values values;
   const auto loaded = values.checkpoint(3);
   REQUIRE(state->load(*stream, *state_in_memory(loaded)));
-  for (const std::size_t array : {0, 1, 2})
-    array == training::statistics_array ? state->copy_statistics(*stream)
-                                        : state->copy_bucket(*stream, array, 0);
+  const auto snapshot = state->begin_snapshot(3);
+  REQUIRE(snapshot);
+  const training::StateCopier copier{*state, *stream};
+  copier.take(snapshot->get());
   REQUIRE(stream->synchronize());
-  const auto entries = state->describe({}).tensors;
+  const auto& plan = state->layout().whole();
+  training::StateAssembler assembler{plan, plan.size()};
+  const auto entries = state->layout().describe({}).tensors;
   REQUIRE(entries.size() == loaded.tensors.size());
-  auto entry = entries.begin();
-  for (const auto& chunk : state->saved())
-    for (const auto& range : chunk.ranges) {
-      CAPTURE(entry->name);
-      std::vector<float> copied(range.elements), canonical(range.values());
-      state->copy_range(*stream, range, copied.data());
-      REQUIRE(stream->synchronize());
-      const float* const stored = state->in_snapshot(range);
-      CHECK(std::equal(copied.begin(), copied.end(), stored));
-      if (range.slot->codec)
-        range.slot->codec->decode(copied, canonical);
-      else
-        canonical = copied;
-      const auto* const found = loaded.find(entry->name);
-      REQUIRE(found);
-      CHECK(found->shape == entry->shape);
-      CHECK(std::ranges::equal(found->values, canonical));
-      ++entry;
-    }
+  for (std::size_t index = 0; index < plan.size(); ++index) {
+    std::vector<float> copied(plan[index].elements);
+    copier.copy(plan[index], copied.data());
+    REQUIRE(stream->synchronize());
+    CHECK(std::equal(copied.begin(), copied.end(), (*snapshot)->values(index)));
+    CHECK(assembler.add(index, copied.data()) == (index + 1 == plan.size()));
+  }
+  const auto whole = assembler.take();
+  REQUIRE(whole.tensors.size() == loaded.tensors.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    CAPTURE(entries[i].name);
+    CHECK(whole.tensors[i].name == entries[i].name);
+    const auto* const found = loaded.find(entries[i].name);
+    REQUIRE(found);
+    CHECK(found->shape == entries[i].shape);
+    CHECK(std::ranges::equal(found->values, whole.tensors[i].values));
+  }
 }
 
 TEST_CASE("saved state is split into chunks of at most one bucket") {
   auto layout = two_units();
   layout.parameters[0].codec = nullptr;
   layout.parameters[0].elements = 4;
-  const auto plan = collectives::plan_flat(std::vector<collectives::UnitRange>{{1, 1}, {0, 0}},
-                                           layout.unit_elements, 1);
-  const auto saved = training::plan_saved(layout, plan, 1, 3);
+  const auto plan = plan_flat(std::vector<UnitRange>{{1, 1}, {0, 0}}, layout.unit_elements, 1);
+  const training::StatePlan saved{layout, plan, {"momentum"}, training::StatePart::whole(plan), 3};
   struct Cut {
     std::string name;
     std::size_t array, first, elements;
@@ -162,15 +164,28 @@ TEST_CASE("saved state is split into chunks of at most one bucket") {
                                               {{"a.weight", 2, 0, 3}},
                                               {{"a.weight", 2, 3, 1}},
                                               {{"b.weight", 2, 0, 3}}});
-  CHECK(training::count_parameter_chunks(saved) == 4);
-  CHECK(training::plan_saved(layout, plan, 1).size() == 5); // a, b, statistics, a, b
+  CHECK(saved.parameter_chunks() == 4);
+  const training::StatePlan large{layout, plan, {"momentum"}, training::StatePart::whole(plan)};
+  CHECK(large.size() == 5); // a, b, statistics, a, b
+}
+
+TEST_CASE("in the order of buckets, the chunks of a bucket are neighbours") {
+  StorageLayout layout;
+  for (const auto& [name, unit] : {std::pair{"a", 0}, {"b", 1}, {"c", 0}, {"d", 1}})
+    layout.parameters.push_back(
+        {name, {2}, unit, *name < 'c' ? std::size_t{0} : std::size_t{2}, 2, nullptr});
+  layout.unit_elements = {4, 4};
+  const auto plan = plan_flat(std::vector<UnitRange>{{1, 1}, {0, 0}}, layout.unit_elements, 1);
+  const training::StatePlan saved{layout, plan, {"momentum"}, training::StatePart::whole(plan)};
+  REQUIRE(saved.size() == 8); // a, b, c, d, twice
+  CHECK(saved.by_bucket() == std::vector<std::size_t>{1, 3, 0, 2, 5, 7, 4, 6});
 }
 
 TEST_CASE_METHOD(Fixture,
                  "a new run has an optimizer state of zero, and a resumed run needs a saved one") {
   const Values values;
   REQUIRE(state->load(*stream, *state_in_memory(values.checkpoint(0))));
-  CHECK(state->chunks().front().state0[3] == 0.0f);
+  CHECK(state->buffers().part().chunks().front().state0[3] == 0.0f);
   auto broken = values.checkpoint(5);
   broken.tensors.pop_back();
   const auto status = state->load(*stream, *state_in_memory(broken));
@@ -211,7 +226,7 @@ TEST_CASE_METHOD(Fixture, "a run with a loss scale continues with the checkpoint
   std::optional<LossScaleState> copied;
   scaled.copy_loss_scale(*stream, copied);
   REQUIRE(stream->synchronize());
-  CHECK(scaled.describe(copied).metadata.at("loss_scale") == to_string(other));
+  CHECK(scaled.layout().describe(copied).metadata.at("loss_scale") == to_string(other));
 
   checkpoint.metadata["loss_scale"] = "much";
   const auto status = (*created)->load(*stream, *state_in_memory(checkpoint));

@@ -54,12 +54,12 @@ public:
   void finish_bucket(std::size_t index) {
     const auto& bucket = reducer_->plan().buckets[index];
     cpu::host_stream(*rank_state_->communication).enqueue([this, bucket]() -> Status {
-      std::fill_n(rank_state_->state->gradients(bucket), unit_elements, 1.0f);
+      std::fill_n(rank_state_->state->buffers().gradients(bucket), unit_elements, 1.0f);
       return {};
     });
     done_.step = 0;
     reducer_->reduce(bucket, 0, done_);
-    if (reducer_->applies_early(0))
+    if (reducer_->step_plan(0).applies_early)
       reducer_->apply(bucket, done_);
   }
   void finish_step() {
@@ -70,7 +70,7 @@ public:
   Status end() { return reducer_->last_stream().synchronize(); }
   void abort() { rank_state_->abort({Errc::collective, "a rank was lost"}); }
   bool is_trained(UnitId unit, bool yes) const {
-    return all_are(rank_state_->state->parameters(unit), yes ? 9 : 10);
+    return all_are(rank_state_->state->buffers().parameters(unit), yes ? 9 : 10);
   }
   int votes_sent() const {
     return static_cast<int>(std::ranges::count_if(done_.done, [](const auto& collective) {

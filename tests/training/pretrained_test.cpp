@@ -22,7 +22,7 @@ namespace {
 /// A file in PyTorch's format for a model's state_dict, and a config that names it.
 class SavedModel {
 public:
-  explicit SavedModel(const std::string& name, const std::string& stem = "cifar") {
+  explicit SavedModel(const std::string& name, Stem stem = Stem::cifar) {
     config.model.name = name;
     config.model.stem = stem;
     const auto graph = nn::build_model(config.model, {.training = false});
@@ -89,7 +89,7 @@ bool has_note(const training::Pretrained& pretrained, const std::string& text) {
 } // namespace
 
 TEST_CASE("PyTorch's weights are read completely, without batch counters") {
-  SavedModel saved{"resnet18", "imagenet"};
+  SavedModel saved{"resnet18", Stem::imagenet};
   saved.add_count("bn1.num_batches_tracked");
   saved.add_count("layer1.0.bn1.num_batches_tracked");
   const auto pretrained = saved.read();
@@ -129,8 +129,8 @@ TEST_CASE("a head of another size starts new and is named") {
 }
 
 TEST_CASE("another stem starts new and is named") {
-  SavedModel saved{"resnet18", "imagenet"};
-  saved.config.model.stem = "cifar";
+  SavedModel saved{"resnet18", Stem::imagenet};
+  saved.config.model.stem = Stem::cifar;
   const auto pretrained = saved.read();
   REQUIRE(pretrained);
   CHECK(has_note(*pretrained,

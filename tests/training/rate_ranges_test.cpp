@@ -20,8 +20,8 @@ StorageLayout layout() {
 }
 
 RateRanges ranges(const std::vector<nn::ParameterRate>& factors) {
-  const std::array<collectives::UnitRange, 1> all{{{0, 1}}};
-  return {layout(), collectives::plan_flat(all, layout().unit_elements, 1), factors};
+  const std::array<UnitRange, 1> all{{{0, 1}}};
+  return {layout(), plan_flat(all, layout().unit_elements, 1), factors};
 }
 
 struct Memory {

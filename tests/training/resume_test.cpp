@@ -165,8 +165,8 @@ TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
   const ScratchFolder scratch;
   const auto half = [] {
     Config config;
-    config.data.mean = {0.5, 0.4, 0.25};
-    config.data.deviation = {0.25, 0.5, 1};
+    config.data.normalize.mean = {0.5, 0.4, 0.25};
+    config.data.normalize.deviation = {0.25, 0.5, 1};
     return config;
   };
   CheckpointStore store{scratch.path() / "checkpoints"};
@@ -197,9 +197,9 @@ TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
     const auto path = elsewhere.path() / "old.safetensors";
     REQUIRE(write_checkpoint(path, old));
     auto config = half();
-    config.checkpoint.resume = path.string();
+    config.checkpoint.resume = {ResumeConfig::Kind::path, path.string()};
     CHECK(training::find_resume_point(config, scratch.path()));
-    config.data.mean = {0.5, 0.4, 0.5};
+    config.data.normalize.mean = {0.5, 0.4, 0.5};
     CHECK(refusal_of(config).find("pixel_normalization") != std::string::npos);
   }
   SECTION("both: the data set is compared once it is open") {
@@ -213,10 +213,10 @@ TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
 TEST_CASE("a run resumes in another precision with a note") {
   const ScratchFolder scratch;
   Config config;
-  config.precision.mode = "amp_bf16";
+  config.precision.mode = Precision::amp_bf16;
   REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(checkpoint(config, 10)));
   CHECK(training::find_resume_point(config, scratch.path()).value().notes.empty());
-  config.precision.mode = "fp32";
+  config.precision.mode = Precision::fp32;
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE(resume_point);
   REQUIRE(resume_point->state);
@@ -228,7 +228,7 @@ TEST_CASE("a run resumes in another precision with a note") {
 TEST_CASE("with resume never an earlier run stays until the new one begins") {
   const ScratchFolder scratch;
   Config config;
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume.kind = ResumeConfig::Kind::never;
   const auto folder = scratch.path() / "run";
   fs::create_directories(folder);
   std::ofstream{folder / "events.jsonl"} << "kept";
@@ -241,7 +241,8 @@ TEST_CASE("with resume never an earlier run stays until the new one begins") {
 TEST_CASE("a run does not begin in a folder with other files") {
   const ScratchFolder scratch;
   Config config;
-  config.checkpoint.resume = GENERATE("auto", "never");
+  config.checkpoint.resume.kind =
+      GENERATE(ResumeConfig::Kind::automatic, ResumeConfig::Kind::never);
   write_bytes(scratch / "thesis.tex", "");
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(resume_point);
@@ -275,7 +276,7 @@ TEST_CASE("a checkpoint named in the config must be readable") {
   std::string key;
   SECTION("to resume from") {
     key = "checkpoint.resume";
-    config.checkpoint.resume = path;
+    config.checkpoint.resume = {ResumeConfig::Kind::path, path};
   }
   SECTION("to start with") {
     key = "model.pretrained";

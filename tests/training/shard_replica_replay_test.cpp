@@ -49,14 +49,14 @@ StorageLayout uneven_units() {
 
 struct Case {
   const char* name;
-  collectives::Strategy strategy;
+  Strategy strategy;
   OptimizerArguments optimizer = {.momentum = 0.9f, .nesterov = true, .weight_decay = 1e-2f};
   std::optional<double> clip_norm = {};
   bool scales_loss = false;
   std::vector<nn::ParameterRate> rates = {};
 };
 
-collectives::Strategy dividing(Divided divided) {
+Strategy dividing(Divided divided) {
   return {.world_size = ranks,
           .shards = ranks,
           .divides_optimizer = divided >= Divided::optimizer,
@@ -64,7 +64,7 @@ collectives::Strategy dividing(Divided divided) {
           .divides_parameters = divided >= Divided::parameters};
 }
 
-collectives::Strategy with(collectives::Strategy strategy, auto change) {
+Strategy with(Strategy strategy, auto change) {
   change(strategy);
   return strategy;
 }
@@ -115,45 +115,18 @@ std::vector<float> made(int rank, std::int64_t pass, UnitId unit, std::size_t el
 class DeafAtVote final : public collectives::Communicator {
 public:
   DeafAtVote(std::shared_ptr<Communicator> group, std::shared_ptr<Device> device)
-      : group_{std::move(group)}, device_{std::move(device)} {}
+      : Communicator{group->rank(), group->world_size()}, group_{std::move(group)},
+        device_{std::move(device)} {}
   void turn_deaf(const float* votes) { votes_ = votes; }
-
-  int rank() const override { return group_->rank(); }
-  int world_size() const override { return group_->world_size(); }
-  void all_reduce(Stream& stream, const collectives::Values& values) override {
-    group_->all_reduce(stream, values);
-    if (votes_ && values.data == votes_)
-      device_->zero(stream, values.data, values.bytes());
-  }
-  void reduce_scatter(Stream& s, void* all, const collectives::Values& mine) override {
-    group_->reduce_scatter(s, all, mine);
-  }
-  void all_gather(Stream& s, const collectives::Values& mine, void* all) override {
-    group_->all_gather(s, mine, all);
-  }
-  void broadcast(Stream& s, const collectives::Values& values, int root) override {
-    group_->broadcast(s, values, root);
-  }
-  void reduce(Stream& s, const collectives::Values& values, int root) override {
-    group_->reduce(s, values, root);
-  }
-  void gather(Stream& s, const collectives::Values& mine, void* all, int root) override {
-    group_->gather(s, mine, all, root);
-  }
-  void shift(Stream& s, const collectives::Values& mine, void* received, int distance) override {
-    group_->shift(s, mine, received, distance);
-  }
-  void send(Stream& s, const collectives::Values& values, int to) override {
-    group_->send(s, values, to);
-  }
-  void receive(Stream& s, const collectives::Values& values, int from) override {
-    group_->receive(s, values, from);
-  }
-  void barrier(Stream& s) override { group_->barrier(s); }
-  collectives::Traffic traffic() const override { return group_->traffic(); }
   void abort(const Error& reason) override { group_->abort(reason); }
 
 private:
+  void enqueue(Stream& stream, const collectives::Call& call) override {
+    group_->run(stream, call);
+    if (votes_ && call.kind == collectives::CallKind::all_reduce && call.values.data == votes_)
+      device_->zero(stream, call.values.data, call.values.bytes());
+  }
+
   std::shared_ptr<Communicator> group_;
   std::shared_ptr<Device> device_;
   const float* votes_ = nullptr;
@@ -221,34 +194,30 @@ public:
     const auto updated = rank_state_->updates ? rank_state_->updates->synchronize() : Status{};
     return ended ? updated : ended;
   }
-  void turn_deaf() { group_->turn_deaf(state().votes()); }
+  void turn_deaf() { group_->turn_deaf(&state().scratch()->votes); }
   /// Overwrites the gradients, as work after a failed step does on CUDA.
   void spoil_gradients() {
     auto& device = rank_state_->device();
     auto& stream = *rank_state_->communication;
     for (const auto& bucket : reducer_->plan().buckets) {
-      const auto own = state().chunk(bucket);
-      device.zero(stream, const_cast<float*>(own.gradients), own.elements * sizeof(float));
-      device.zero(stream, state().shard_replica()->gradients(bucket), own.elements * sizeof(float));
+      const auto bytes = state().layout().part(bucket).elements * sizeof(float);
+      device.zero(stream, state().buffers().part().gradients(bucket), bytes);
+      device.zero(stream, state().shard_replica()->gradients(bucket), bytes);
     }
-    device.zero(stream, state().clip_factor(), sizeof(float));
+    device.zero(stream, &state().scratch()->clip_factor, sizeof(float));
   }
   Status roll_forward(std::int64_t step) { return reducer_->roll_forward(step); }
 
-  std::int64_t steps() const { return read(state().steps()); }
-  std::int64_t prepared_steps() const { return read(state().prepared_steps()); }
+  std::int64_t steps() const { return read(&state().scratch()->steps); }
+  std::int64_t prepared_steps() const { return read(&state().scratch()->prepared_steps); }
   LossScaleState loss_scale() const { return read(state().loss_scale()); }
   const ModelState& state() const { return *rank_state_->state; }
   const Collectives& done() const { return done_; }
 
-  std::vector<float> shard() const { return values(state().shard(), &ModelState::copy_of_shard); }
-  std::vector<float> copy() const {
-    return values(state().shard_replica()->shard(), &ModelState::copy_of_replica);
-  }
+  std::vector<float> shard() const { return values(state().buffers().part()); }
+  std::vector<float> copy() const { return values(*state().shard_replica()); }
 
 private:
-  using Copy = void (ModelState::*)(Stream&, const SavedRange&, float*) const;
-
   void load() {
     std::vector<std::vector<float>> values;
     Checkpoint start;
@@ -260,10 +229,10 @@ private:
     REQUIRE(rank_state_->state->load(*rank_state_->compute, *state_in_memory(start)));
   }
 
-  void backward(const collectives::Bucket& bucket, std::int64_t pass) {
+  void backward(const Bucket& bucket, std::int64_t pass) {
     for (auto unit = bucket.units.last; unit >= bucket.units.first; --unit) {
       const auto fresh = gradients(unit, pass);
-      rank_state_->device().copy(*rank_state_->communication, state().gradients(unit),
+      rank_state_->device().copy(*rank_state_->communication, state().buffers().gradients(unit),
                                  fresh->data(), fresh->bytes());
       reducer_->accumulate(unit, pass);
     }
@@ -273,7 +242,7 @@ private:
 
   /// Returns gradients in device memory, which live as long as this object.
   BufferPtr gradients(UnitId unit, std::int64_t pass) {
-    const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
+    const auto elements = state().layout().storage().unit_elements[static_cast<std::size_t>(unit)];
     const auto values = made(rank_state_->rank, pass, unit, elements, case_.scales_loss);
     auto& device = rank_state_->device();
     made_.push_back(device.allocate(elements * sizeof(float), MemoryKind::workspace).value());
@@ -291,18 +260,16 @@ private:
     return value;
   }
 
-  std::vector<float> values(std::size_t shard, Copy copy) const {
-    const auto chunks = plan_saved_shard(state().layout(), state().plan(), state().saved_slots(),
-                                         SavedShard::of_shard(state().plan(), shard), false);
-    std::vector<float> all;
+  std::vector<float> values(const OptimizerPart& part) const {
+    const auto plan = state().layout().plan_shard(part.shard());
+    std::vector<float> all(plan.elements());
     const auto stream = rank_state_->device().create_stream({.name = "reading"});
-    for (const auto& chunk : chunks)
-      for (const auto& range : chunk.ranges) {
-        const auto at = all.size();
-        all.resize(at + range.elements);
-        (state().*copy)(*stream, range, all.data() + at);
-        REQUIRE(stream->synchronize());
-      }
+    float* to = all.data();
+    for (const auto& chunk : plan) {
+      StateCopier{state(), *stream}.copy(chunk, part.memory(chunk.array, chunk.bucket), to);
+      to += chunk.elements;
+    }
+    REQUIRE(stream->synchronize());
     return all;
   }
 
@@ -435,6 +402,6 @@ TEST_CASE("a step sends a rank's shard of the gradients once more, in the type o
     for (const auto& collective : rank->done().done)
       if (collective.kind == metrics::CollectiveKind::shard_replica)
         sent += collective.bytes;
-    CHECK(sent == rank->state().plan().elements / ranks * size_of(type));
+    CHECK(sent == rank->state().layout().plan().elements / ranks * size_of(type));
   }
 }

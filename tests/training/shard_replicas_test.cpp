@@ -33,7 +33,7 @@ ParallelConfig parallel(StrategyKind strategy) {
 }
 
 ShardReplicas shard_replicas_in(const GenerationRecord& record, const ParallelConfig& config) {
-  return shard_replicas_of(config, collectives::strategy_of(config, record.world_size()), record);
+  return shard_replicas_of(config, strategy_of(config, record.world_size()), record);
 }
 
 int distance(const std::vector<DaemonOn>& nodes) {
@@ -42,7 +42,7 @@ int distance(const std::vector<DaemonOn>& nodes) {
 
 bool outlives(const std::vector<DaemonOn>& nodes, const ParallelConfig& config) {
   const auto record = record_of(nodes);
-  const auto strategy = collectives::strategy_of(config, record.world_size());
+  const auto strategy = strategy_of(config, record.world_size());
   return outlives_a_node(strategy, shard_replicas_of(config, strategy, record), record);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("shard replicas exist if the state has no other copies") {
   one_copy.shard_group = 4;
   CHECK(shard_replicas_in(two, one_copy));
   auto off = parallel(StrategyKind::zero1);
-  off.buddies = "off";
+  off.replicate_shards = ReplicateShards::off;
   CHECK_FALSE(shard_replicas_in(two, off));
 }
 
@@ -98,9 +98,9 @@ TEST_CASE("a node's state has a copy elsewhere, or the lack of one is reported")
       ContainsSubstring("zero1 divides the state, and one host has more than half of the workers: "
                         "if a node is lost, the job resumes from the last checkpoint"));
   CHECK(lacks_copies(config, record_of({{"a"}, {"b"}})).empty());
-  config.buddies = "off";
+  config.replicate_shards = ReplicateShards::off;
   CHECK_THAT(lacks_copies(config, record_of({{"a"}, {"b"}})),
-             ContainsSubstring("parallel.buddies is off"));
+             ContainsSubstring("parallel.replicate_shards is off"));
   // Ranks 0 and 2 hold both copies of one shard, and both are on the first node.
   CHECK_THAT(lacks_copies(parallel(StrategyKind::hsdp), record_of({{"a", 3}, {"b"}})),
              ContainsSubstring("all workers that hold some part of it are on one node"));
@@ -109,7 +109,7 @@ TEST_CASE("a node's state has a copy elsewhere, or the lack of one is reported")
 TEST_CASE("ranks prepare steps only if a node lacks some of the shards") {
   const auto apart = [](const std::vector<DaemonOn>& nodes, StrategyKind kind) {
     const auto record = record_of(nodes);
-    return lies_apart(collectives::strategy_of(parallel(kind), record.world_size()), record);
+    return lies_apart(strategy_of(parallel(kind), record.world_size()), record);
   };
   CHECK(apart({{"a", 2}, {"b", 2}}, StrategyKind::zero1));
   CHECK_FALSE(apart({{"a", 2}, {"b", 2}}, StrategyKind::hsdp));

@@ -31,8 +31,8 @@ Config trained(const std::string& prompt) {
 
 TEST_CASE("a sample uses the seed of its step and one thread of the host in fp32") {
   auto config = trained("And God");
-  config.precision.mode = "amp_bf16";
-  config.devices.kind = "cuda";
+  config.precision.mode = Precision::amp_bf16;
+  config.devices.kind = DeviceKind::cuda;
   config.devices.count = 8;
   config.parallel.strategy = StrategyKind::zero3;
   const auto options = sample_options(config, 30);
@@ -40,8 +40,8 @@ TEST_CASE("a sample uses the seed of its step and one thread of the host in fp32
   CHECK(options.tokens == 50);
   CHECK(options.sampling.seed == 37);
   const auto used = sample_config(config);
-  CHECK(used.precision.mode == "fp32");
-  CHECK(used.devices.kind == "cpu");
+  CHECK(used.precision.mode == Precision::fp32);
+  CHECK(used.devices.kind == DeviceKind::cpu);
   CHECK(used.devices.count == 1);
   CHECK(used.devices.threads_per_worker == 1);
   CHECK(used.parallel.strategy == StrategyKind::single);

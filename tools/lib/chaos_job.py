@@ -35,7 +35,6 @@ COMMON = {
     "metrics.listen": "off",
     "checkpoint.every": "20 steps",
     "checkpoint.keep": 1,
-    "cluster.timeouts.heartbeat": "100ms",
     "cluster.timeouts.detection": "5s",
     "cluster.timeouts.admission": "0s",
     "cluster.timeouts.collective": "20s",
@@ -59,7 +58,7 @@ SAMPLES_COUNT = {
 }
 BATCH_NORMS = {
     "data.dataset": "synthetic",
-    "data.synthetic_samples": SAMPLES,
+    "data.limit": SAMPLES,
     "data.image_size": 8,
     "data.batch_size": 2 * SLICES,
     "data.augment": ["crop", "flip"],

@@ -9,7 +9,7 @@ STOPPED = "while all train, and continues when another node leads"
 LEADER, FREE, HEIR = 0, -1, -2
 TRAIN, ACTORS, COLLECTIVES = "troupe::training::", "troupe::actors::", "troupe::collectives::"
 # The roles of a generation begin. Functions entered after this belong to its first step.
-BEGIN = ACTORS + "NodeState::spawn_workers"
+BEGIN = ACTORS + "LocalRoles::spawn_workers"
 VOTE = TRAIN + "ModelState::vote"
 HASH = "troupe::Sha256::update"  # of each chunk of a state that is sent
 
@@ -53,7 +53,7 @@ def stopped(name, function, what, **more):
 
 OPTIMIZERS = tuple(f"troupe::cpu::{level}::optimizer_step" for level in ("baseline", "v3", "v4"))
 SHARDED = {"checkpoint.state": "sharded"}
-ALONE = {"parallel.buddies": "off"}  # lost shards have no replica
+ALONE = {"parallel.replicate_shards": "off"}  # lost shards have no replica
 POINTS = [
     training("data", ACTORS + "DataLoaderState::fill_one", "it asks for a batch"),
     training("forward", ACTORS + "WorkerState::begin_pass", "its pass begins"),
@@ -78,19 +78,19 @@ POINTS = [
     training("evaluate", ACTORS + "WorkerState::begin_evaluation", "it starts to classify the test set"),
     training("in evaluation", ACTORS + "WorkerState::finish_test_batch", "it has classified a batch of the test set"),
     training("share statistics", TRAIN + "GradientReducer::share_statistics", "it gets the statistics for an evaluation", check="statistics"),
-    training("save", TRAIN + "GradientReducer::copy_state", "it starts to copy the state for a checkpoint"),
-    training("save, divided", TRAIN + "GradientReducer::gather_saved", "it sends its shard of a checkpoint", strategy="zero1"),
+    training("save", TRAIN + "StateCopier::take", "it starts to copy the state for a checkpoint"),
+    training("save, divided", TRAIN + "StateCopier::gather_bucket", "it sends its shard of a checkpoint", strategy="zero1"),
     training("save a part", ACTORS + "CheckpointerState::begin", "it begins its file of a checkpoint", strategy="zero3", settings=SHARDED),
     training("commit a part", "troupe::StateWriter::commit", "its file of a checkpoint has no name yet", strategy="zero3", settings=SHARDED),
     training("part is written", ACTORS + "CheckpointerState::end", "its file of a checkpoint is written", settings=SHARDED),
     recovery("halt", ACTORS + "NodeState::halt", "it is told to halt"),
     recovery("cancel", COLLECTIVES + "DataPlane::cancel", "it cancels what connects"),
-    recovery("abort", ACTORS + "NodeState::abort_ranks", "it aborts its ranks"),
-    recovery("aborting", COLLECTIVES + "Transport::abort", "it aborts its collectives"),
+    recovery("abort", ACTORS + "LocalRoles::abort", "it aborts its ranks"),
+    recovery("aborting", COLLECTIVES + "Channel::abort", "it aborts its collectives"),
     recovery("end", ACTORS + "NodeState::end_generation", "its roles have ended"),
     recovery("keep", TRAIN + "salvage_state", "it keeps its state"),
     recovery("keep parts", TRAIN + "salvage_shards", "it keeps its shards of the state", strategy="zero2", victim=1),
-    recovery("keep statistics", TRAIN + "ModelState::revert_statistics", "it reverts to the statistics of the last step", check="statistics"),
+    recovery("keep statistics", TRAIN + "Statistics::revert", "it reverts to the statistics of the last step", check="statistics"),
     recovery("drop", TRAIN + "Generation::~Generation", "it drops the generation"),
     recovery("seat", ACTORS + "take_assignment", "it asks for a node assignment"),
     recovery("meet", COLLECTIVES + "DataPlane::join_group", "it has got a node assignment"),
@@ -118,7 +118,7 @@ POINTS = [
     recovery("fetch the newest", ACTORS + "fetch_checkpoint", "it is about to get the newest checkpoint", strategy="zero1", settings=ALONE, leads=False),
     recovery("fetching the newest", ACTORS + "join_chunks", "it has got the newest checkpoint", strategy="zero3", settings=ALONE, leads=False),
     recovery("enter the folder", TRAIN + "enter_folder", "it opens the newest checkpoint", strategy="zero3", settings=SHARDED | ALONE),
-    arrival("save for another", TRAIN + "GradientReducer::gather_saved", "it sends its shard of a checkpoint", strategy="zero1", settings=ALONE),
+    arrival("save for another", TRAIN + "StateCopier::gather_bucket", "it sends its shard of a checkpoint", strategy="zero1", settings=ALONE),
     arrival("parts with another", ACTORS + "gather_shards", "it is about to read missing shards from others", strategy="zero3"),
     arrival("halt for another", ACTORS + "NodeState::halt", "it is told to halt"),
     arrival("keep for another", TRAIN + "salvage_state", "it keeps its state"),

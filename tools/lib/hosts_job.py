@@ -15,7 +15,7 @@ LIMIT = 120  # limit of every wait, in seconds
 RESNET = {
     "model.name": "resnet20",
     "data.dataset": "synthetic",
-    "data.synthetic_samples": 12800,
+    "data.limit": 12800,
     "data.image_size": 32,
     "data.batch_size": 128,
     "data.slices": 8,

@@ -23,10 +23,11 @@ SETTINGS = {
     "train.optimizer.momentum": 0,
     "train.optimizer.lr": PART * chaos_job.SLICES * len(TARGETS) / 2,
     # Makes their rounds plain averaging: a sample's change counts once.
-    "parallel.local_steps": 8,
-    "parallel.outer.lr": 1,
-    "parallel.outer.momentum": 0,
-    "parallel.outer.nesterov": False,
+    "parallel.local_sgd.steps": 8,
+    "parallel.diloco.steps": 8,
+    "parallel.diloco.lr": 1,
+    "parallel.diloco.momentum": 0,
+    "parallel.diloco.nesterov": False,
 }
 CLEAR = 0.25  # maximum distance of a count from a whole number
 

@@ -7,14 +7,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "tests/system/small.yaml"
 FASHION_MNIST = ROOT / "datasets/fashion-mnist"
 
-COMMON = "data.batch_size=12 data.synthetic_samples=60 train.max_steps=6 train.evaluate_every=1"
+COMMON = "data.batch_size=12 data.limit=60 train.max_steps=6 train.evaluate_every=1"
 CUDA = "devices.kind=cuda run.deterministic=true train.max_steps=4 train.optimizer.lr=0.01"
 PRECISIONS = ("fp32", "fp16", "bf16", "amp_fp16", "amp_bf16")
 ADAM = "train.optimizer.name=adam train.optimizer.nesterov=false train.optimizer.lr=0.001"
 OFFLOADED = {
     "single": "optimizer",
     "ddp": "optimizer",
-    "zero1": "{target: optimizer, ratio: 0.4}",
+    "zero1": "{optimizer: 0.4}",
     "zero2": "optimizer",
     "fsdp": "parameters",
     "hsdp": "parameters",
@@ -41,9 +41,8 @@ CLIPPED = {
 SHARED = {
     "keeps what it gathered": "parallel.reshard_after_forward=false",
     "no prefetch": "parallel.prefetch=0",
-    "one unit alive": "parallel.max_units_alive=1",
-    "wrap by size": "parallel.wrap.policy=size_based parallel.wrap.min_num_params=30000",
-    "wrap by name": "parallel.wrap={policy: explicit, units: [layer1, layer3.1]}",
+    "wrap by size": "parallel.wrap={min_num_params: 30000}",
+    "wrap by name": "parallel.wrap=[layer1, layer3.1]",
     "narrow": "parallel.mixed_precision={parameters: bf16, reduce: fp16, buffers: bf16}",
 }
 
@@ -103,7 +102,7 @@ def memory():
 
 def arithmetic():
     for strategy in ("single", "ddp", "zero1", "zero2", "zero3", "hsdp"):
-        batch = "data.batch_size=24 data.synthetic_samples=120 train.accumulate=3"
+        batch = "data.batch_size=24 data.limit=120 train.accumulate=3"
         yield run(f"{strategy}, accumulate", together(strategy), batch)
         yield run(f"{strategy}, accumulate, no_sync off", together(strategy), batch, "parallel.no_sync=false")
     for strategy in ("single", "dp", "ddp", "zero3", "hsdp"):
@@ -132,8 +131,8 @@ def threads():
         yield run(f"two threads, {isa}", "devices.threads_per_worker=2 data.image_size=32", isa=isa)
     for name, settings in MODELS.items():
         yield run(f"two threads, {name}", "devices.threads_per_worker=2", settings)
-    yield run("two threads, batch of 128", "devices.threads_per_worker=2 data.image_size=32 data.batch_size=128 data.synthetic_samples=512")
-    yield run("two threads, uneven batch", "devices.threads_per_worker=2 data.batch_size=13 data.synthetic_samples=65")
+    yield run("two threads, batch of 128", "devices.threads_per_worker=2 data.image_size=32 data.batch_size=128 data.limit=512")
+    yield run("two threads, uneven batch", "devices.threads_per_worker=2 data.batch_size=13 data.limit=65")
     yield run("three threads", "devices.threads_per_worker=3 data.image_size=32")
     yield run("ddp, two threads", together("ddp"), "devices.threads_per_worker=2")
 

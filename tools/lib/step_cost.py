@@ -17,7 +17,7 @@ import short_runs
 FEWER, MORE = 10, 20  # steps
 STEPS = MORE - FEWER
 QUIET = (
-    "data.synthetic_samples=512 train.evaluate_every=0 checkpoint.every=never checkpoint.resume=never devices.kind=cpu"
+    "data.limit=512 train.evaluate_every=0 checkpoint.every=never checkpoint.resume=never devices.kind=cpu"
 )
 MODES = {"single": 1, "ddp": 2, "zero3": 2}
 # METRICS and MEMBERSHIP also receive timer messages.

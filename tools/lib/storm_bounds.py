@@ -6,7 +6,7 @@ TIMEOUTS = {  # seconds
     "detection": 0.8,
     "admission": 0.8,
     "handshake": 2,
-    "form": 4,
+    "rejoin": 4,
     "collective": 5,
     "quorum": 20,
     "drain": 10,
@@ -27,7 +27,7 @@ class Bounds:
     def change(self):
         """Seconds from a loss to the first step without the node: the others notice it by its silence or a failed collective, and may lose one
         more node while they build the next generation."""
-        return TIMEOUTS["detection"] + TIMEOUTS["collective"] + 2 * TIMEOUTS["form"] + self.work()
+        return TIMEOUTS["detection"] + TIMEOUTS["collective"] + 2 * TIMEOUTS["rejoin"] + self.work()
 
     def converge(self):
         """Seconds from healing to steps. The slowest case: a daemon has just begun to wait for a job, ends after `quorum`, is restarted, and

@@ -1,27 +1,20 @@
 #include "training/input/batch_producer.hpp"
 
-#include "cpu/host_stream.hpp"
-
 namespace troupe::training {
 
-void BatchProducer::report_failure(Stream& stream, const Failed& failed) {
-  stream.on_complete([failed](const Status& status) {
-    if (!status)
-      failed(status.error());
-  });
+MicroBatch BatchProducer::fill(std::int32_t slot, data::Position at, const data::Slice& slice,
+                               const LoadFailed& failed) {
+  return {.slot = slot,
+          .samples = sampler().samples(at, slice),
+          .view = view(slot),
+          .ready = enqueue(slot, at, slice, failed)};
 }
 
-Filling HostProducer::fill(std::int32_t slot, data::Position at, const data::Slice& slice,
-                           const Failed& failed) {
-  const auto& buffer = buffers_[static_cast<std::size_t>(slot)];
-  const auto& [stream_pointer, row, work] = streams_[next_stream_++ % streams_.size()];
-  auto& stream = *stream_pointer;
-  const auto span = row.span(stream, batch_span);
-  cpu::host_stream(stream).enqueue([assembler = assembler_, buffer, at, slice, work = work] {
-    return work->time([&] { return assembler->fill(at, slice, buffer.fields()); });
-  });
-  report_failure(stream, failed);
-  return {buffer.view, stream.record()};
+EventPtr HostProducer::enqueue(std::int32_t slot, data::Position at, const data::Slice& slice,
+                               const LoadFailed& failed) {
+  return host_.enqueue([assembler = assembler(), buffer = buffer(slot), at,
+                        slice] { return assembler->fill(at, slice, buffer.fields()); },
+                       failed);
 }
 
 } // namespace troupe::training

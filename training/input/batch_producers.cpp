@@ -11,23 +11,21 @@ constexpr std::int64_t evaluation_slots = 2;
 
 } // namespace
 
-Result<BatchProducers> ProducerFactory::make(int rank, const CompiledWorker& compiled) {
-  ProducerOptions options{.assembler = setup_.training,
-                          .rank = rank,
-                          .slice = {0, setup_.slice_assignment.slices()},
-                          .slots = setup_.prefetch,
-                          .format = compiled.input,
-                          .host_streams = host_streams_,
-                          .streams = &streams_,
-                          .trace = trace_};
+Result<BatchProducers> make_producers(PlatformDevices& devices, const CompiledWorker& compiled,
+                                      ProducerOptions options,
+                                      std::shared_ptr<const data::BatchAssembler> evaluation,
+                                      int world_size) {
+  options.format = compiled.input;
   BatchProducers producers;
-  TROUPE_TRY(producers.training, devices_.make_producer(compiled.worker, options));
-  if (!setup_.evaluation)
+  TROUPE_TRY(producers[index_of(PassMode::training)],
+             devices.make_producer(compiled.worker, options));
+  if (!evaluation)
     return producers;
-  options.assembler = setup_.evaluation;
-  options.slice = {0, setup_.slice_assignment.world_size()};
+  options.assembler = std::move(evaluation);
+  options.slice = {0, world_size};
   options.slots = evaluation_slots;
-  TROUPE_TRY(producers.evaluation, devices_.make_producer(compiled.worker, std::move(options)));
+  TROUPE_TRY(producers[index_of(PassMode::evaluation)],
+             devices.make_producer(compiled.worker, std::move(options)));
   return producers;
 }
 

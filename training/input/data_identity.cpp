@@ -15,7 +15,6 @@ using Json = nlohmann::json;
 using Metadata = std::map<std::string, std::string>;
 
 constexpr const char* samples_key = "samples";
-constexpr const char* classes_key = "class_names";
 constexpr const char* fingerprint_key = "data_fingerprint";
 
 /// Values in the checkpoint and now.

@@ -4,6 +4,7 @@
 #include "core/device/executable.hpp"
 #include "nn/pass_mode.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace troupe::training {
@@ -12,6 +13,11 @@ namespace troupe::training {
 using Pass = std::int64_t;
 
 using nn::PassMode;
+
+/// Index in arrays by pass mode.
+constexpr std::size_t index_of(PassMode pass_mode) {
+  return static_cast<std::size_t>(pass_mode);
+}
 
 /// A buffer, filled or being filled, that DATA LOADER sends to WORKER. The worker returns its slot
 /// as credit after reading it.

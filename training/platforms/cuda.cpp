@@ -20,13 +20,6 @@ namespace troupe::training {
 
 namespace {
 
-template <class Producer>
-Result<std::shared_ptr<BatchProducer>> shared(Result<std::unique_ptr<Producer>> producer) {
-  if (!producer)
-    return failure(std::move(producer).error());
-  return std::shared_ptr<BatchProducer>{*std::move(producer)};
-}
-
 class CudaDevices final : public PlatformDevices {
 public:
   CudaDevices(const Config& config, SayLine say) : config_{config}, say_{std::move(say)} {}
@@ -97,25 +90,15 @@ Result<std::shared_ptr<BatchProducer>> CudaDevices::make_producer(int worker,
   options.streams->push_back(stream);
   const auto* const images = options.assembler->adapter().images();
   if (!data::may_augment_on_device(options.assembler->adapter()))
-    return shared(CopyProducer::create(device, {.assembler = options.assembler,
-                                                .host_streams = std::move(options.host_streams),
-                                                .stream = stream,
-                                                .slice = options.slice,
-                                                .slots = options.slots}));
+    return CopyProducer::create(device, std::move(options), stream);
   TROUPE_TRY(auto resident, resident_copy(at(worker), images->source()));
-  return shared(DeviceProducer::create(device, {.assembler = options.assembler,
-                                                .resident = std::move(resident),
-                                                .host_streams = std::move(options.host_streams),
-                                                .stream = stream,
-                                                .slice = options.slice,
-                                                .slots = static_cast<std::int32_t>(options.slots),
-                                                .format = options.format}));
+  return DeviceProducer::create(device, std::move(options), stream, std::move(resident));
 }
 
 Result<std::shared_ptr<const ResidentImages>>
 CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const {
   std::shared_ptr<const ResidentImages> nothing;
-  if (config_.data.residency == "host")
+  if (config_.data.residency == Residency::host)
     return nothing;
   auto& copy = worker.residents[images];
   if (copy)
@@ -124,14 +107,14 @@ CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) 
   if (made)
     return copy = *std::move(made);
   // A data set that does not fit is an error only if residency on the device is configured.
-  if (config_.data.residency == "auto" && made.error().code == Errc::out_of_memory)
+  if (config_.data.residency == Residency::automatic && made.error().code == Errc::out_of_memory)
     return nothing;
   return made;
 }
 
 /// Workers share a GPU only if the config asks for CUDA.
 bool suits(const DevicesConfig& devices) {
-  return devices.engine != "interpreter" && gpu::cuda_device_count() >= devices.count;
+  return devices.engine != Engine::interpreter && gpu::cuda_device_count() >= devices.count;
 }
 
 void add_capabilities(Capabilities& capabilities) {
@@ -169,7 +152,7 @@ Status take_connections() {
 } // namespace
 
 Platform cuda_platform() {
-  return {.name = "cuda",
+  return {.kind = DeviceKind::cuda,
           .suits = suits,
           .make_devices = [](const Config& config,
                              const SayLine& say) -> std::unique_ptr<PlatformDevices> {

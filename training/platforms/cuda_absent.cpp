@@ -39,7 +39,7 @@ Traits traits() {
 } // namespace
 
 Platform cuda_platform() {
-  return {.name = "cuda",
+  return {.kind = DeviceKind::cuda,
           .suits = [](const DevicesConfig&) { return false; },
           .make_devices = [](const Config&, const SayLine&) -> std::unique_ptr<PlatformDevices> {
             return std::make_unique<NoDevices>();

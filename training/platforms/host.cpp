@@ -2,7 +2,7 @@
 #include "collectives/shared_device/shared_communicator.hpp"
 #include "collectives/tcp/tcp_communicator.hpp"
 #include "core/config/config.hpp"
-#include "core/config/notes.hpp"
+#include "core/config/validate.hpp"
 #include "core/cores.hpp"
 #include "core/fail.hpp"
 #include "core/threads.hpp"
@@ -16,7 +16,6 @@
 #include "training/platforms/platforms.hpp"
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,24 +26,19 @@ namespace troupe::training {
 namespace {
 
 bool interprets(const Config& config) {
-  return config.devices.engine == "interpreter";
+  return config.devices.engine == Engine::interpreter;
 }
 
-/// Connects ranks of several nodes over TCP. Connects all ranks concurrently, because each waits
-/// for all others.
+/// Connects ranks of several nodes over TCP.
 Result<Communicators> connect(std::span<const GroupMember> members, const GroupPlace& place) {
-  std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
-  connecting.reserve(members.size());
-  for (const auto& member : members)
-    connecting.push_back(std::async(std::launch::async, [rank = member.rank, &place] {
-      return collectives::connect_tcp({.rank = rank,
-                                       .endpoints = place.endpoints,
-                                       .group = place.name,
-                                       .timeout = place.collective,
-                                       .connect_timeout = place.connect},
-                                      place.connection_group);
-    }));
-  return all_of(connecting);
+  return connect_all(members.size(), [&](std::size_t index) {
+    return collectives::connect_tcp({.member = members[index].rank,
+                                     .endpoints = place.endpoints,
+                                     .group = place.name,
+                                     .timeout = place.collective,
+                                     .connect_timeout = place.connect},
+                                    place.connection_group);
+  });
 }
 
 class HostDevices final : public PlatformDevices {
@@ -59,7 +53,7 @@ public:
     options.passes.fuse.convolution_bias = true;
     if (interprets(config_)) { // the reference runs the graph as the model was written
       options.passes = {};
-      options.compile.engine = CompileOptions::Engine::interpreter;
+      options.compile.engine = Engine::interpreter;
     }
     return options;
   }
@@ -90,7 +84,7 @@ public:
       buffers.push_back(std::move(buffer));
     }
     return std::make_shared<HostProducer>(std::move(options.assembler), std::move(buffers),
-                                          std::move(options.host_streams));
+                                          std::move(options.host));
   }
 
   Result<Communicators> make_group(std::span<const GroupMember> members,
@@ -151,7 +145,7 @@ Status check_isa() {
 } // namespace
 
 Platform host_platform() {
-  return {.name = "cpu",
+  return {.kind = DeviceKind::cpu,
           .suits = [](const DevicesConfig&) { return true; },
           .make_devices = make_devices,
           .arithmetic = arithmetic,

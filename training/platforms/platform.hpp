@@ -4,8 +4,9 @@
 #pragma once
 
 #include "collectives/communicator.hpp"
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
 #include "core/config/capabilities.hpp"
+#include "core/config/devices.hpp"
 #include "core/config/forward.hpp"
 #include "core/device/description.hpp"
 #include "core/device/executable.hpp"
@@ -39,8 +40,8 @@ struct ProducerOptions {
   int rank = 0;
   data::Slice slice; ///< the first, and so a largest one
   std::int64_t slots = 2;
-  nn::InputFormat format;                 ///< input format of the model
-  std::vector<LoaderStream> host_streams; ///< read and augment, on every device
+  nn::InputFormat format = {}; ///< input format of the model
+  HostLoader host;             ///< reads and augments, on every device
   /// Receives the streams that the producer adds. They must be drained before the devices are
   /// destroyed.
   std::vector<LoaderStream>* streams = nullptr;
@@ -115,7 +116,7 @@ using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, c
 /// Support of this build and this machine for a kind of device. A build without it has a Platform
 /// that reports so.
 struct Platform {
-  std::string_view name; ///< as in devices.kind
+  DeviceKind kind;
   /// Whether a job uses it if devices.kind does not name a kind.
   bool (*suits)(const DevicesConfig& devices);
   MakeDevices make_devices;

@@ -17,7 +17,7 @@ std::span<const Platform> platforms() {
 
 const Platform& platform_of(const DevicesConfig& devices) {
   const auto all = platforms();
-  if (const auto asked = std::ranges::find(all, devices.kind, &Platform::name); asked != all.end())
+  if (const auto asked = std::ranges::find(all, devices.kind, &Platform::kind); asked != all.end())
     return *asked;
   return *std::ranges::find_if(all, [&](const Platform& p) { return p.suits(devices); });
 }

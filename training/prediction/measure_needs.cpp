@@ -52,14 +52,15 @@ public:
     TROUPE_TRY(open_data(config_));
     TROUPE_TRY(compile());
     add_streams();
-    ProducerFactory maker{*devices_,
-                          {.training = training_,
-                           .evaluation = evaluation_,
-                           .prefetch = config_.data.prefetch,
-                           .slice_assignment = {static_cast<int>(config_.slices()), world_}},
-                          streams_,
-                          {}};
-    TROUPE_TRY(const auto producers, maker.make(0, compiled_));
+    TROUPE_TRY(const auto producers,
+               make_producers(*devices_, compiled_,
+                              {.assembler = training_,
+                               .slice = {0, static_cast<int>(config_.slices())},
+                               .slots = config_.data.prefetch,
+                               .host = HostLoader{streams_},
+                               .streams = &streams_,
+                               .trace = {}},
+                              evaluation_, world_));
     return needs();
   }
 
@@ -69,7 +70,7 @@ private:
   void add_streams();
   Status compile(std::int64_t batch, nn::PassMode pass_mode, EngineOptions& engine,
                  std::unique_ptr<Executable>& executable);
-  Result<WorkerNeeds> needs() const;
+  WorkerNeeds needs() const;
 
   const Config config_;
   int world_;
@@ -125,8 +126,8 @@ Status Measurement::compile(std::int64_t batch, nn::PassMode pass_mode, EngineOp
   return {};
 }
 
-Result<WorkerNeeds> Measurement::needs() const {
-  TROUPE_TRY(const auto optimizer, nn::optimizer_arguments(config_.train.optimizer));
+WorkerNeeds Measurement::needs() const {
+  const auto optimizer = nn::optimizer_arguments(config_.train.optimizer);
   const auto& layout = compiled_.train->layout();
   const data::SliceAssignment slice_assignment{static_cast<int>(config_.slices()), world_};
   const auto& info = compiled_.device->info();

@@ -1,14 +1,12 @@
 #include "training/prediction/memory_prediction.hpp"
 
-#include "collectives/fragments.hpp"
-#include "collectives/step_policy.hpp"
-#include "collectives/strategy.hpp"
 #include "core/config/config.hpp"
 #include "core/device/loss_scale.hpp"
-#include "training/diloco/fragment.hpp"
-#include "training/diloco/pseudo_gradient_codec.hpp"
 #include "training/state/host_shard.hpp"
 #include "training/state/model_state.hpp"
+#include "training/step_plan.hpp"
+#include "training/strategies/diloco/fragments.hpp"
+#include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -18,11 +16,6 @@
 namespace troupe::training {
 
 namespace {
-
-using collectives::FlatPlan;
-using collectives::Strategy;
-
-constexpr std::size_t scratch_bytes = ModelState::scratch_elements * sizeof(float);
 
 std::size_t& of(BytesByKind& bytes, MemoryKind kind) {
   return bytes[static_cast<std::size_t>(kind)];
@@ -53,7 +46,7 @@ std::size_t part_bytes(const FlatPlan& plan, bool divided) {
 /// Returns the state values for each parameter: those of the optimizer, and of the outer optimizer.
 std::size_t slots_of(const WorkerNeeds& needs, const Strategy& strategy) {
   return needs.optimizer_slots +
-         (strategy.has_replica_groups() && strategy.outer.momentum > 0 ? 1 : 0);
+         (strategy.has_replica_groups() && strategy.diloco.momentum > 0 ? 1 : 0);
 }
 
 /// Returns by bucket whether it is frozen.
@@ -76,15 +69,15 @@ std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan)
 std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
          (!needs.votes && !strategy.is_asynchronous() ? 0
-          : strategy.trains_apart()
-              ? 1 // of the last common state
-              : static_cast<std::size_t>(ModelState::committed_turns(strategy)));
+          : strategy.trains_apart()                   ? 1 // of the last common state
+                                    : static_cast<std::size_t>(Statistics::turns(strategy)));
 }
 
 /// Whether each worker keeps a shard replica. Assumes an equal number of workers on each node.
 bool has_shard_replicas(const WorkerNeeds& needs, const Strategy& strategy,
                         const ParallelConfig& parallel) {
-  return needs.votes && parallel.buddies != "off" && strategy.shards > 1 && strategy.copies() == 1;
+  return needs.votes && parallel.replicate_shards != ReplicateShards::off && strategy.shards > 1 &&
+         strategy.copies() == 1;
 }
 
 /// Adds a shard replica with its gradients and, on a GPU, copies of a prepared step's gradients for
@@ -105,7 +98,7 @@ void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& 
       needs.workers_of_node >= strategy.shards)
     return;
   of(bytes, MemoryKind::gradients) += sizeof(float) * shard * (shard_replicas ? 2 : 1);
-  of(bytes, MemoryKind::workspace) += sizeof(float) * Prepared::findings_elements;
+  of(bytes, MemoryKind::workspace) += sizeof(PreparedStep::Scratch);
 }
 
 /// Adds the last common state of workers that train apart, if the job may have to resume from it.
@@ -124,16 +117,17 @@ void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& stra
 /// memory: at most all gradients of a slice, and all parameters read for one. Predictions need a
 /// copy of the shard and its state.
 void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
-               const FlatPlan& plan, bool compensates) {
+               const FlatPlan& plan) {
   if (!strategy.is_asynchronous())
     return;
+  const bool compensates = strategy.async.policy == StaleGradients::compensated;
   const auto shard = sizeof(float) * plan.shard_elements();
-  const auto under_way = static_cast<std::size_t>(strategy.staleness) + 1;
+  const auto under_way = static_cast<std::size_t>(strategy.async.staleness) + 1;
   of(bytes, MemoryKind::gradients) += under_way * shard * (compensates ? 4 : 1);
   const auto versions = compensates ? under_way + 1 : 2;
   std::size_t predicted = 0; // one for each predicted step, and one in flight to each rank
-  if (strategy.predicts) {
-    predicted = static_cast<std::size_t>(strategy.staleness + strategy.world_size);
+  if (strategy.async.prediction) {
+    predicted = static_cast<std::size_t>(strategy.async.staleness + strategy.world_size);
     of(bytes, MemoryKind::parameters) += shard;
     of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * shard;
   }
@@ -149,7 +143,7 @@ std::vector<Fragment> fragments_of(const WorkerNeeds& needs, const Strategy& str
 
 /// Returns the bytes of an encoded chunk.
 std::size_t chunk_bytes(const Strategy& strategy, const Fragment& fragment) {
-  return pseudo_gradient_bytes(strategy.outer.compression, fragment.chunk);
+  return pseudo_gradient_bytes(strategy.diloco.compress, fragment.chunk);
 }
 
 /// Returns the bytes of a chunk of each fragment.
@@ -167,11 +161,11 @@ std::size_t chunks_under_way(const Strategy& strategy, const std::vector<Fragmen
   const auto count = static_cast<int>(fragments.size());
   std::size_t most = 0;
   for (int first = 0; first < count; ++first) {
-    const auto begin = collectives::next_round(strategy, first, 0);
-    const auto last = begin + strategy.outer.overlap + 1;
+    const auto begin = next_round(strategy, first, 0);
+    const auto last = begin + strategy.diloco.overlap + 1;
     std::size_t bytes = 0;
     for (int other = 0; other < count; ++other)
-      for (auto step = collectives::next_round(strategy, other, begin); step <= last;
+      for (auto step = next_round(strategy, other, begin); step <= last;
            step += strategy.rounds.steps)
         bytes += chunk_bytes(strategy, fragments[static_cast<std::size_t>(other)]);
     most = std::max(most, bytes);
@@ -192,10 +186,10 @@ std::size_t messages_under_way(const WorkerNeeds& needs, const Strategy& strateg
       replica_groups - static_cast<std::size_t>(std::max(here / strategy.replica_group, 1));
   const auto changes = replica_groups + elsewhere, sums = 1 + elsewhere;
   const auto under_way = (changes + sums) * chunks_under_way(strategy, fragments);
-  if (strategy.outer.quorum.value_or(strategy.replica_groups()) >= strategy.replica_groups())
+  if (strategy.diloco.quorum.value_or(strategy.replica_groups()) >= strategy.replica_groups())
     return under_way;
   const auto ahead = static_cast<std::size_t>(
-      collectives::rules_of(strategy.policy).window(strategy) / strategy.rounds.steps + 1);
+      rules_of(strategy.policy).window(strategy) / strategy.rounds.steps + 1);
   return under_way + (changes + ahead * sums) * all_chunks(strategy, fragments);
 }
 
@@ -206,13 +200,13 @@ void add_outer(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
                const FlatPlan& plan) {
   if (!strategy.has_replica_groups())
     return;
-  const auto& outer = strategy.outer;
+  const auto& diloco = strategy.diloco;
   const auto fragments = fragments_of(needs, strategy, plan);
   const auto replica_groups = static_cast<std::size_t>(strategy.replica_groups());
   const auto all = sizeof(float) * elements_of(fragments);
   const auto most = sizeof(float) * largest(fragments);
-  of(bytes, MemoryKind::parameters) += all * (outer.overlap > 0 ? 2 : 1);
-  if (outer.compression != collectives::Compression::none && outer.error_feedback)
+  of(bytes, MemoryKind::parameters) += all * (diloco.overlap > 0 ? 2 : 1);
+  if (diloco.compress != Compression::none && diloco.error_feedback)
     of(bytes, MemoryKind::optimizer) += all + all / replica_groups;
   of(bytes, MemoryKind::communication) += 2 * (most + most / replica_groups);
   of(bytes, MemoryKind::workspace) += 2 * sizeof(double);
@@ -222,7 +216,7 @@ void add_outer(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
 
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
   const auto window = [&plan](std::size_t alive) {
-    return sizeof(float) * collectives::plan_window(plan.buckets, alive).elements;
+    return sizeof(float) * plan_window(plan.buckets, alive).elements;
   };
   const auto optimized = strategy.divides_optimizer ? plan.shard_elements() : plan.elements;
   const auto kept = strategy.kept(optimized);
@@ -241,10 +235,9 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
     of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
   if (needs.snapshots)
     of(bytes, MemoryKind::pinned) +=
-        sizeof(float) *
-        ModelState::snapshot_elements(ModelState::saved_elements(plan, strategy, needs.saves_shard),
-                                      needs.statistic_elements, slots_of(needs, strategy));
-  of(bytes, MemoryKind::workspace) += scratch_bytes;
+        sizeof(float) * snapshot_elements(plan, strategy, 0, needs.saves_shard,
+                                          needs.statistic_elements, slots_of(needs, strategy));
+  of(bytes, MemoryKind::workspace) += sizeof(StepScratch);
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
       (strategy.divides_gradients ? window(strategy.gradients_alive(plan.buckets.size())) : 0) +
@@ -303,7 +296,7 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
 /// Returns the bytes sent at the end of a round: averages, and a vote.
 std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
                           const Travelling& elements) {
-  const bool optimizer = strategy.rounds.optimizer == collectives::OptimizerAtRound::averaged;
+  const bool optimizer = strategy.rounds.momentum == OptimizerAtRound::averaged;
   const auto averaged = elements.trained + needs.statistic_elements +
                         (optimizer ? needs.optimizer_slots * plan.elements : 0);
   return 2 * ring(sizeof(float) * (averaged + (needs.votes ? 1 : 0)), needs.world_size);
@@ -345,7 +338,7 @@ std::uint64_t voting_bytes(const WorkerNeeds& needs) {
 std::uint64_t message_bytes(const WorkerNeeds& needs, const Strategy& strategy,
                             const FlatPlan& plan, const Travelling& elements) {
   const auto passes = static_cast<std::uint64_t>(needs.passes);
-  const std::uint64_t reads = strategy.predicts && passes > 1 ? 2 : 1;
+  const std::uint64_t reads = strategy.async.prediction && passes > 1 ? 2 : 1;
   return ring(sizeof(float) *
                   (reads * plan.elements + passes * elements.trained + needs.statistic_elements),
               needs.world_size);
@@ -374,10 +367,9 @@ std::size_t Prediction::pinned() const {
 }
 
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
-  const auto strategy = collectives::strategy_of(parallel, needs.world_size);
-  const auto plan = collectives::plan_flat(
-      collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
-      static_cast<std::size_t>(strategy.shards));
+  const auto strategy = strategy_of(parallel, needs.world_size);
+  const auto plan = plan_flat(wrap_units(parallel, needs.unit_elements, needs.unit_names),
+                              needs.unit_elements, static_cast<std::size_t>(strategy.shards));
   const auto passes = static_cast<std::uint64_t>(needs.passes);
   const auto elements = travelling(needs, plan);
   const bool shard_replicas = has_shard_replicas(needs, strategy, parallel);
@@ -402,7 +394,7 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
                       voting_bytes(needs);
   add_recovery(prediction.bytes, needs, strategy, plan, shard_replicas);
   add_base(prediction.bytes, needs, strategy, plan);
-  add_owner(prediction.bytes, needs, strategy, plan, parallel.stale.gradients == "compensated");
+  add_owner(prediction.bytes, needs, strategy, plan);
   add_outer(prediction.bytes, needs, strategy, plan);
   prediction.fits =
       needs.host_capacity

@@ -66,7 +66,8 @@ std::vector<data::Field> fields_of(const Config& config, data::Split split) {
 
 /// A missing tokenizer is not an error: model.vocabulary gives its size.
 Status check_tokenizer(const Config& config) {
-  const auto tokenizer = data::open_tokenizer(config.data.tokenizer, config.data.tokenizer_split);
+  const auto tokenizer =
+      data::open_tokenizer(config.data.tokenizer.path, config.data.tokenizer.split);
   return tokenizer ? data::check_vocabulary((*tokenizer)->vocabulary_size(), config) : Status{};
 }
 
@@ -84,8 +85,8 @@ Config without_data(Config config) {
   data.limit.reset();
   if (traits_of_data(data).sample == SampleKind::image) {
     data.dataset = "synthetic";
-    data.residency = "host";
-    data.synthetic_samples = image_steps * data.batch_size;
+    data.residency = Residency::host;
+    data.limit = image_steps * data.batch_size;
     return config;
   }
   const auto* const own = custom_data_set(data);

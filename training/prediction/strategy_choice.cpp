@@ -52,13 +52,14 @@ std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const Paralle
       continue;
     like.offload = {};
     if (!like.divides_parameters())
-      like.mixed_precision.parameters = "fp32"; // the others refuse it
+      like.mixed_precision.parameters = DType::f32; // the others refuse it
     if (like.has_replica_groups())
-      like.mixed_precision.buffers = "fp32"; // only replica groups use the other types
+      like.mixed_precision.buffers = DType::f32; // only replica groups use the other types
     else if (traits.policy != StepPolicy::every_step)
       like.mixed_precision = {};
-    if (like.buddies == "on")
-      like.buddies = "auto"; // takes the same memory and is never refused
+    if (like.replicate_shards == ReplicateShards::on)
+      like.replicate_shards =
+          ReplicateShards::automatic; // takes the same memory and is never refused
     all.push_back(like);
   }
   if (parallel.offloads())
@@ -67,7 +68,7 @@ std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const Paralle
   if (needs.host_capacity && (parallel.strategy != all_divided || !parallel.offloads())) {
     auto everything = parallel;
     everything.strategy = all_divided;
-    everything.offload = {.target = "parameters"};
+    everything.offload = {.target = OffloadConfig::Target::parameters};
     all.push_back(everything);
   }
   return all;

@@ -2,7 +2,8 @@
 /// not run while others still read.
 #pragma once
 
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
+#include "core/config/cluster.hpp"
 #include "training/node_assignment.hpp"
 
 namespace troupe::training {

@@ -28,17 +28,17 @@ struct Ranks {
 
 class Groups {
 public:
-  Groups(PlatformDevices& devices, std::span<const std::shared_ptr<RankState>> rank_states,
-         const GroupOptions& options)
-      : devices_{devices}, rank_states_{rank_states}, options_{options} {}
+  Groups(const Generation& generation,
+         const std::shared_ptr<collectives::ConnectionGroup>& connection_group)
+      : generation_{generation}, connection_group_{connection_group} {}
 
   /// All nodes join the groups in the same order, so that no cycle of waits arises.
   Status join(const Ranks& ranks, Member member) {
     std::vector<RankState*> here;
-    for (const auto& rank_state : rank_states_)
+    for (const auto& rank_state : generation_.rank_states)
       if (ranks.contain(rank_state->rank))
         here.push_back(rank_state.get());
-    if (ranks.size == options_.generation.world_size() && !ranks.apart)
+    if (ranks.size == generation_.world_size && !ranks.apart)
       for (auto* rank_state : here)
         rank_state->*member = rank_state->world;
     if (here.empty() || here.front()->*member)
@@ -51,9 +51,8 @@ public:
 
   /// Creates another group of all ranks, for sums of `train` in the middle of a pass.
   Status join_statistics() {
-    TROUPE_TRY(join({.size = options_.generation.world_size(), .apart = true},
-                    &RankState::statistics_group));
-    for (const auto& rank_state : rank_states_)
+    TROUPE_TRY(join({.size = generation_.world_size, .apart = true}, &RankState::statistics_group));
+    for (const auto& rank_state : generation_.rank_states)
       rank_state->train().bind_sum_over_ranks(
           [group = rank_state->statistics_group](Stream& stream, double* values,
                                                  std::size_t count) {
@@ -73,37 +72,38 @@ private:
     members.reserve(here.size());
     for (const auto* rank_state : here)
       members.push_back({rank_state->compiled->worker, ranks.index_of(rank_state->rank)});
+    const auto& timeouts = generation_.job().config.cluster.timeouts;
     GroupPlace place{.name = name(ranks),
                      .world_size = ranks.size,
-                     .collective = options_.timeouts.collective,
-                     .connect = options_.timeouts.quorum,
+                     .collective = timeouts.collective,
+                     .connect = timeouts.quorum,
                      .apart = ranks.apart};
     if (std::ssize(here) < ranks.size) {
-      place.connection_group = options_.connection_group;
-      place.node = options_.generation.node_of(here.front()->rank).address;
+      place.connection_group = connection_group_;
+      place.node = record().node_of(here.front()->rank).address;
       for (int i = 0; i < ranks.size; ++i)
-        place.endpoints.push_back(
-            net::peer_endpoint(options_.generation.node_of(ranks.rank_of(i)).data));
+        place.endpoints.push_back(net::peer_endpoint(record().node_of(ranks.rank_of(i)).data));
     }
-    return devices_.make_group(members, place);
+    return generation_.compiled_job->devices->make_group(members, place);
   }
 
   std::string name(const Ranks& ranks) const {
-    return fmt::format("{}/{}+{}x{}{}", options_.generation.number, ranks.first, ranks.step,
-                       ranks.size, ranks.apart ? " apart" : "");
+    return fmt::format("{}/{}+{}x{}{}", record().number, ranks.first, ranks.step, ranks.size,
+                       ranks.apart ? " apart" : "");
   }
 
-  PlatformDevices& devices_;
-  std::span<const std::shared_ptr<RankState>> rank_states_;
-  const GroupOptions& options_;
+  const GenerationRecord& record() const { return generation_.assignment.generation; }
+
+  const Generation& generation_;
+  const std::shared_ptr<collectives::ConnectionGroup>& connection_group_;
 };
 
 } // namespace
 
-Status join_groups(PlatformDevices& devices,
-                   std::span<const std::shared_ptr<RankState>> rank_states,
-                   const collectives::Strategy& strategy, const GroupOptions& options) {
-  Groups groups{devices, rank_states, options};
+Status join_groups(const Generation& generation,
+                   const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+  const auto& strategy = generation.strategy;
+  Groups groups{generation, connection_group};
   TROUPE_TRY(groups.join({0, 1, strategy.world_size}, &RankState::world));
   for (int copy = 0; copy < strategy.copies(); ++copy)
     TROUPE_TRY(groups.join({copy * strategy.shards, 1, strategy.shards}, &RankState::shard_group));
@@ -116,7 +116,8 @@ Status join_groups(PlatformDevices& devices,
   for (int place = 0; strategy.has_replica_groups() && place < strategy.replica_group; ++place)
     TROUPE_TRY(groups.join({place, strategy.replica_group, strategy.replica_groups()},
                            &RankState::across));
-  return options.statistics && strategy.world_size > 1 ? groups.join_statistics() : Status{};
+  const bool sums_statistics = generation.job().config.model.sync_batch_norm;
+  return sums_statistics && strategy.world_size > 1 ? groups.join_statistics() : Status{};
 }
 
 } // namespace troupe::training

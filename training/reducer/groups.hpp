@@ -1,31 +1,18 @@
 /// Connects this node's workers with the other workers of the job.
 #pragma once
 
-#include "collectives/strategy.hpp"
-#include "collectives/tcp/data_plane.hpp"
-#include "training/node_assignment.hpp"
-#include "training/rank_state.hpp"
+#include "training/generation.hpp"
 
 #include <memory>
-#include <span>
 
 namespace troupe::training {
 
-struct GroupOptions {
-  GenerationRecord generation;
-  TimeoutsConfig timeouts;
-  /// Connects ranks of different nodes; may be null if there is only one node.
-  std::shared_ptr<collectives::ConnectionGroup> connection_group;
-  /// Synchronizes batch norms: several ranks get a separate group for it, and `train` sums over
-  /// that.
-  bool statistics = false;
-};
-
-/// Creates the communicators of a node's ranks on its devices. Blocks until all ranks of every
-/// group are connected. Errors: network if a rank does not connect within the quorum timeout; those
-/// of PlatformDevices::make_group.
-Status join_groups(PlatformDevices& devices,
-                   std::span<const std::shared_ptr<RankState>> rank_states,
-                   const collectives::Strategy& strategy, const GroupOptions& options);
+/// Creates the communicators of a generation's ranks on this node. If batch norms are synchronized,
+/// several ranks also get a separate group for their sums, and `train` sums over it. Blocks until
+/// all ranks of every group are connected. `connection_group`: may be null if there is only one
+/// node. Errors: network if a rank does not connect within the quorum timeout; those of
+/// PlatformDevices::make_group.
+Status join_groups(const Generation& generation,
+                   const std::shared_ptr<collectives::ConnectionGroup>& connection_group);
 
 } // namespace troupe::training

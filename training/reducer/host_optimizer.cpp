@@ -8,8 +8,6 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
-
 Status add_updater(CompiledWorker& compiled, int threads) {
   const auto& info = compiled.device->info();
   if (!info.pinned)
@@ -30,91 +28,86 @@ void add_host_streams(RankState& rank_state, int threads, std::chrono::milliseco
 
 HostOptimizer::HostOptimizer(std::shared_ptr<RankState> rank_state, HostOptimizerRows rows)
     : rank_state_{std::move(rank_state)}, rows_{std::move(rows)},
-      fetched_(state().plan().buckets.size()), updated_(fetched_.size()) {}
-
-std::size_t HostOptimizer::index_of(const Bucket& bucket) const {
-  return state().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
-}
+      fetched_(layout().plan().buckets.size()), updated_(fetched_.size()) {}
 
 void HostOptimizer::copy(const Bucket& bucket, std::string_view what, float* to, const float* from,
                          std::int64_t step) {
-  const auto bytes = state().host_chunk(bucket).host.elements * sizeof(float);
-  const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
+  const auto bytes = part().host_chunk(bucket).host.elements * sizeof(float);
+  const auto& unit = layout().storage().unit_names[static_cast<std::size_t>(bucket.units.first)];
   const auto span = rows_.copies.span(copies(), {metrics::SpanKind::copy, what, unit, step, bytes});
   rank_state_->device().copy(copies(), to, from, bytes);
 }
 
 void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
-  const auto chunk = state().host_chunk(bucket);
+  const auto chunk = part().host_chunk(bucket);
   if (chunk.host.elements == 0)
     return;
   copies().wait(rank_state_->communication->record());
-  copy(bucket, "gradients of", const_cast<float*>(chunk.host.gradients), chunk.gradients, step);
+  copy(bucket, "gradients of", chunk.fetched, chunk.gradients, step);
   if (const auto* const shard_replica = state().shard_replica()) {
     const auto theirs = shard_replica->host_chunk(bucket);
-    copy(bucket, "replica's gradients of", const_cast<float*>(theirs.host.gradients),
-         theirs.gradients, step);
+    copy(bucket, "replica's gradients of", theirs.fetched, theirs.gradients, step);
   }
-  fetched_[index_of(bucket)] = copies().record();
+  fetched_[layout().number_of(bucket)] = copies().record();
 }
 
 void HostOptimizer::take_findings(bool votes) {
   auto& device = rank_state_->device();
   auto& stream = *rank_state_->communication;
-  const auto& host = *state().host();
+  auto& host = part().host()->scalars();
   for (const auto& updated : updated_) // it may have read the results of the previous step
     if (updated)
       stream.wait(updated);
-  device.copy(stream, host.clip_factor(), state().clip_factor(), sizeof(float));
+  device.copy(stream, &host.clip_factor, &state().scratch()->clip_factor, sizeof(float));
   if (const auto* const scale = state().loss_scale())
-    device.copy(stream, host.loss_scale(), scale, sizeof *scale);
+    device.copy(stream, &host.loss_scale, scale, sizeof *scale);
   if (votes)
-    device.copy(stream, host.votes(), state().votes(), sizeof(float));
+    device.copy(stream, &host.votes, &state().scratch()->votes, sizeof(float));
   found_ = stream.record();
   if (!votes)
     return;
   rank_state_->updates->wait(found_);
-  rank_state_->compiled->updater->gate_updates(*rank_state_->updates, host.votes(),
-                                               static_cast<float>(state().strategy().world_size));
+  rank_state_->compiled->updater->gate_updates(*rank_state_->updates, &host.votes,
+                                               static_cast<float>(layout().strategy().world_size));
 }
 
 void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& arguments, bool clips,
                           std::int64_t step) {
-  auto chunks = state().host_chunks(bucket);
-  if (const auto* const shard_replica = state().shard_replica())
-    std::ranges::copy(shard_replica->host_chunks(bucket), std::back_inserter(chunks));
+  std::vector<OptimizerChunk> chunks;
+  for (const auto* const each : state().parts())
+    std::ranges::copy(each->host_chunks(bucket), std::back_inserter(chunks));
   if (chunks.empty())
     return;
-  const auto& host = *state().host();
+  auto& host = part().host()->scalars();
   auto& stream = *rank_state_->updates;
-  stream.wait(fetched_[index_of(bucket)]);
+  stream.wait(fetched_[layout().number_of(bucket)]);
   if (found_)
     stream.wait(found_);
   {
-    const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
+    const auto& unit = layout().storage().unit_names[static_cast<std::size_t>(bucket.units.first)];
     const auto span =
         rows_.updates.span(stream, {metrics::SpanKind::optimizer, "optimizer", unit, step});
-    for (const auto& chunk : chunks)
-      rank_state_->compiled->updater->optimizer_step(
-          stream, at_rate(arguments, chunk.rate), chunk, clips ? host.clip_factor() : nullptr,
-          state().loss_scale() ? host.loss_scale() : nullptr);
+    optimizer_step(
+        *rank_state_->compiled->updater, stream, chunks, arguments,
+        {clips ? &host.clip_factor : nullptr, state().loss_scale() ? &host.loss_scale : nullptr});
   }
-  updated_[index_of(bucket)] = stream.record();
+  updated_[layout().number_of(bucket)] = stream.record();
 }
 
 void HostOptimizer::publish(const Bucket& bucket, std::int64_t step) {
-  const auto chunk = state().host_chunk(bucket);
+  const auto chunk = part().host_chunk(bucket);
   if (chunk.host.elements == 0)
     return;
-  if (const auto& updated = updated_[index_of(bucket)]) // none if the whole chunk is frozen
+  if (const auto& updated =
+          updated_[layout().number_of(bucket)]) // none if the whole chunk is frozen
     copies().wait(updated);
   if (chunk.parameters)
     copy(bucket, "parameters of", chunk.parameters, chunk.host.parameters, step);
-  updated_[index_of(bucket)] = copies().record();
+  updated_[layout().number_of(bucket)] = copies().record();
 }
 
 void HostOptimizer::await(const Bucket& bucket) {
-  if (const auto& updated = updated_[index_of(bucket)])
+  if (const auto& updated = updated_[layout().number_of(bucket)])
     rank_state_->communication->wait(updated);
 }
 

@@ -32,24 +32,25 @@ public:
   HostOptimizer(std::shared_ptr<RankState> rank_state, HostOptimizerRows rows);
 
   /// Copies the gradients after the work enqueued on the communication stream so far.
-  void fetch(const collectives::Bucket& bucket, std::int64_t step);
+  void fetch(const Bucket& bucket, std::int64_t step);
   /// Copies the clipping factor, the loss scale and the votes to the host. Later updates wait for
   /// them and, if `votes`, have no effect unless all ranks have voted for the step.
   void take_findings(bool votes);
   /// `clips`: multiplies gradients by the clipping factor.
-  void apply(const collectives::Bucket& bucket, const OptimizerArguments& arguments, bool clips,
+  void apply(const Bucket& bucket, const OptimizerArguments& arguments, bool clips,
              std::int64_t step);
-  void publish(const collectives::Bucket& bucket, std::int64_t step);
+  void publish(const Bucket& bucket, std::int64_t step);
   /// Makes later work on the communication stream wait for the bucket's update.
-  void await(const collectives::Bucket& bucket);
+  void await(const Bucket& bucket);
   /// Returns a stream that finishes after all of this work and the communication stream's so far.
   Stream& join();
 
 private:
-  ModelState& state() const { return *rank_state_->state; }
+  const ModelState& state() const { return *rank_state_->state; }
+  const StateLayout& layout() const { return state().layout(); }
+  const OptimizerPart& part() const { return state().buffers().part(); }
   Stream& copies() const { return *rank_state_->copies; }
-  std::size_t index_of(const collectives::Bucket& bucket) const;
-  void copy(const collectives::Bucket& bucket, std::string_view what, float* to, const float* from,
+  void copy(const Bucket& bucket, std::string_view what, float* to, const float* from,
             std::int64_t step);
 
   std::shared_ptr<RankState> rank_state_;

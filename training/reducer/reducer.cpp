@@ -4,12 +4,10 @@
 
 namespace troupe::training {
 
-using collectives::Bucket;
 using collectives::Values;
 using metrics::CollectiveKind;
 
-GradientReducer::GradientReducer(GradientReducerSetup setup)
-    : setup_{std::move(setup)}, rules_{collectives::rules_of(strategy().policy)} {
+GradientReducer::GradientReducer(GradientReducerSetup setup) : setup_{std::move(setup)} {
   if (strategy().offloads())
     host_.emplace(setup_.rank_state, setup_.host_rows);
 }
@@ -28,59 +26,72 @@ void GradientReducer::collective(collectives::Communicator& communicator, Collec
       {kind, std::move(begin), stream().record(), communicator.traffic().bytes - before});
 }
 
+void GradientReducer::all_reduce(collectives::Communicator& group, const Values& values,
+                                 Collectives& done, std::string_view of) {
+  collective(
+      group, CollectiveKind::all_reduce, values.bytes(), done,
+      [&] { group.all_reduce(stream(), values); }, of);
+}
+
+void GradientReducer::broadcast(const Values& values, Collectives& done, std::string_view of) {
+  auto& world = *rank_state().world;
+  collective(
+      world, CollectiveKind::broadcast, values.bytes(), done,
+      [&] { world.broadcast(stream(), values, 0); }, of);
+}
+
 void GradientReducer::gather(const Bucket& bucket, Collectives& done) {
   if (host_)
     await_host(bucket, done);
   float* const mine = shard_of_parameters(bucket);
-  const auto elements = plan().shard_elements(bucket);
-  float* const all = state().parameters(bucket);
+  float* const all = buffers().parameters(bucket);
   auto& group = *rank_state().shard_group;
-  auto& device = rank_state().device();
+  const auto elements = plan().shard_elements(bucket);
   const auto type = strategy().gathered;
-  Values shard{mine, elements};
-  void* whole = all;
-  if (type != DType::f32) {
-    shard = shard_on_wire(elements, type);
-    whole = state().wire();
-    device.narrow(stream(), mine, shard.data, type, elements);
-  }
-  collective(group, CollectiveKind::all_gather, bucket.elements * size_of(type), done,
-             [&] { group.all_gather(stream(), shard, whole); });
-  if (type != DType::f32)
-    device.widen(stream(), whole, type, all, bucket.elements);
+  const auto shard = as_sent(mine, elements, type, layout().shard() * elements);
+  const auto whole = as_sent(all, bucket.elements, type);
+  narrow(mine, shard);
+  collective(group, CollectiveKind::all_gather, whole.bytes(), done,
+             [&] { group.all_gather(stream(), shard, whole.data); });
+  widen(whole, all);
 }
 
 /// Returns the address of this rank's shard. If it is partly offloaded, copies it first to its
 /// place in the gathered bucket.
 float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
-  const auto kept = state().kept_chunk(bucket);
-  const auto offloaded = state().host_chunk(bucket).host;
-  if (!strategy().offloads_parameters || offloaded.elements == 0)
-    return kept.parameters;
-  auto& device = rank_state().device();
-  float* const place =
-      state().parameters(bucket) + state().shard() * (kept.elements + offloaded.elements);
-  device.copy(stream(), place + kept.elements, offloaded.parameters,
-              offloaded.elements * sizeof(float));
-  if (kept.elements > 0)
-    device.copy(stream(), place, kept.parameters, kept.elements * sizeof(float));
-  return place;
+  if (!strategy().offloads_parameters)
+    return part().parameters(bucket);
+  const auto mine = part().memory(parameters_array, layout().number_of(bucket));
+  return on_device(rank_state().device(), stream(), mine,
+                   buffers().parameters(bucket) + (mine.range.first - bucket.offset));
 }
 
-/// Returns this rank's shard of a bucket in the send buffer.
-Values GradientReducer::shard_on_wire(std::size_t elements, DType type) const {
-  return {state().wire() + state().shard() * elements * size_of(type), elements, type};
+Values GradientReducer::as_sent(float* values, std::size_t elements, DType type,
+                                std::size_t place) const {
+  if (type == DType::f32)
+    return {values, elements};
+  return {buffers().wire() + place * size_of(type), elements, type};
+}
+
+void GradientReducer::narrow(const float* values, const Values& to) {
+  if (to.type != DType::f32)
+    rank_state().device().narrow(stream(), values, to.data, to.type, to.elements);
+}
+
+void GradientReducer::widen(const Values& sent, float* to) {
+  if (sent.type != DType::f32)
+    rank_state().device().widen(stream(), sent.data, sent.type, to, sent.elements);
 }
 
 void GradientReducer::accumulate(UnitId unit, std::int64_t pass) {
-  if (state().is_frozen(unit))
+  if (layout().is_frozen(unit))
     return;
   const auto local_index = setup_.slice_assignment.local_index(rank_state().rank, pass);
-  const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
+  const auto elements = layout().storage().unit_elements[static_cast<std::size_t>(unit)];
   if (local_index < 0 && sums(pass)) // gradients of other ranks are added to this memory
-    rank_state().device().zero(stream(), state().gradients(unit), elements * sizeof(float));
-  else if (local_index >= 0 && !state().sums_shards())
-    add_part(state().gradients(unit), state().accumulated(unit), elements, local_index,
+    rank_state().device().zero(stream(), buffers().gradients(unit), elements * sizeof(float));
+  else if (local_index >= 0 && !strategy().sums_shards())
+    add_part(buffers().gradients(unit), buffers().accumulated(unit), elements, local_index,
              setup_.slice_assignment.slices_of(rank_state().rank));
 }
 
@@ -94,27 +105,28 @@ void GradientReducer::add_part(float* fresh, float* sum, std::size_t elements, i
   const bool last = index + 1 == parts;
   float* const target = last ? fresh : sum;
   device.add(stream(), target, last ? sum : fresh, elements);
-  device.round(stream(), target, state().stored(), elements);
+  device.round(stream(), target, layout().stored(), elements);
 }
 
 void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done) {
-  if (state().is_frozen(bucket))
+  if (layout().is_frozen(bucket))
     return; // its gradients are never read
-  const auto mine = state().chunk(bucket);
-  float* const gradients = const_cast<float*>(mine.gradients);
+  float* const gradients = part().gradients(bucket);
+  const auto elements = layout().part(bucket).elements;
   auto& device = rank_state().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
-  if (!applies_early(done.step)) // a reduction over all gradients must not read stale values
-    for (const auto& gap : state().foreign_gradients(bucket))
+  // A reduction over all gradients must not read stale values.
+  if (!step_plan(done.step).applies_early)
+    for (const auto& gap : layout().foreign_gaps(bucket))
       device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (rank_state().replicate_group->world_size() > 1)
-    reduce_replicated(gradients, mine.elements, done);
+    reduce_replicated(gradients, elements, done);
   if (strategy().world_size > 1)
-    device.round(stream(), gradients, state().stored(), mine.elements);
+    device.round(stream(), gradients, layout().stored(), elements);
   const auto& slice_assignment = setup_.slice_assignment;
-  if (state().sums_shards())
-    add_part(gradients, state().accumulated(bucket), mine.elements, slice_assignment.place(pass),
+  if (strategy().sums_shards())
+    add_part(gradients, buffers().accumulated(bucket), elements, slice_assignment.place(pass),
              slice_assignment.passes());
   if (setup_.replica_distance > 0 && slice_assignment.ends_step(pass))
     send_to_replica(bucket, gradients, done);
@@ -123,58 +135,71 @@ void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, Collective
 }
 
 void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
-  float* const all = state().gradients(bucket);
+  float* const all = buffers().gradients(bucket);
   auto& group = *rank_state().shard_group;
-  auto& device = rank_state().device();
   const auto elements = plan().shard_elements(bucket);
   const auto type = strategy().reduced;
   // If buckets share memory, the padding has stale values of another bucket.
-  device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
-  Values shard{mine, elements};
-  void* whole = all;
-  if (type != DType::f32) {
-    shard = shard_on_wire(elements, type);
-    whole = state().wire();
-    device.narrow(stream(), all, whole, type, bucket.elements);
-  }
-  collective(group, CollectiveKind::reduce_scatter, bucket.elements * size_of(type), done,
-             [&] { group.reduce_scatter(stream(), whole, shard); });
-  if (type != DType::f32)
-    device.widen(stream(), shard.data, type, mine, elements);
+  rank_state().device().zero(stream(), all + bucket.elements - bucket.padding,
+                             bucket.padding * sizeof(float));
+  const auto whole = as_sent(all, bucket.elements, type);
+  const auto shard = as_sent(mine, elements, type, layout().shard() * elements);
+  narrow(all, whole);
+  collective(group, CollectiveKind::reduce_scatter, whole.bytes(), done,
+             [&] { group.reduce_scatter(stream(), whole.data, shard); });
+  widen(shard, mine);
 }
 
 void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, Collectives& done) {
   auto& group = *rank_state().replicate_group;
-  auto& device = rank_state().device();
-  const auto type = strategy().reduced;
-  Values values{gradients, elements};
-  if (type != DType::f32) {
-    values = {state().wire(), elements, type};
-    device.narrow(stream(), gradients, values.data, type, elements);
-  }
+  const auto values = as_sent(gradients, elements, strategy().reduced);
+  narrow(gradients, values);
   const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
   collective(group, kind, values.bytes(), done, [&] {
     strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
   });
-  if (type != DType::f32)
-    device.widen(stream(), values.data, type, gradients, elements);
+  widen(values, gradients);
 }
 
-bool GradientReducer::measures_norm(std::int64_t step) const {
-  return setup_.clip_norm || (setup_.norm_every > 0 && step % setup_.norm_every == 0);
+/// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower
+/// type are values of that type, unless several of them were added here or rounded to another type.
+DType GradientReducer::replica_type() const {
+  const bool adds = strategy().sums_shards() && setup_.slice_assignment.passes() > 1;
+  const auto stored = layout().stored(), reduced = strategy().reduced;
+  const bool rounds = stored != DType::f32 && stored != reduced;
+  return adds || rounds ? DType::f32 : reduced;
 }
 
-bool GradientReducer::applies_early(std::int64_t step) const {
+void GradientReducer::send_to_replica(const Bucket& bucket, float* gradients, Collectives& done) {
+  auto& world = *rank_state().world;
+  const auto elements = plan().shard_elements(bucket);
+  float* const copy = state().shard_replica()->gradients(bucket);
+  const auto mine = as_sent(gradients, elements, replica_type());
+  const auto received = as_sent(copy, elements, mine.type, elements);
+  narrow(gradients, mine);
+  collective(world, CollectiveKind::shard_replica, mine.bytes(), done,
+             [&] { world.shift(stream(), mine, received.data, setup_.replica_distance); });
+  widen(received, copy);
+}
+
+StepPlan GradientReducer::step_plan(std::int64_t step) const {
+  auto planned = rules_of(strategy().policy).plan(strategy(), step);
+  planned.ends_round = strategy().trains_apart() && planned.agrees;
+  // Replica groups vote only when they synchronize.
+  planned.votes = setup_.votes && !strategy().has_replica_groups() && planned.sums;
+  planned.measures_norm =
+      setup_.clip_norm || (setup_.norm_every > 0 && step % setup_.norm_every == 0);
   const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
-  return beside_backward && !votes(step) && !measures_norm(step) && !state().loss_scale();
-}
-
-/// Backward takes twice as long as forward: it has time for the reduce-scatters, which are half of
-/// the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
-/// which the next forward needs last. If all were left to the next forward, it would wait for them.
-bool GradientReducer::publishes_early(const Bucket& bucket, std::int64_t step) const {
+  planned.applies_early =
+      beside_backward && !planned.votes && !planned.measures_norm && !state().loss_scale();
+  // Backward takes twice as long as forward: it has time for the reduce-scatters, which are half of
+  // the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
+  // which the next forward needs last. If all were left to the next forward, it would wait for
+  // them.
   const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
-  return gathers && applies_early(step) && !host_ && 2 * bucket.offset >= plan().elements;
+  if (gathers && planned.applies_early && !host_)
+    planned.published_early = (plan().elements + 1) / 2;
+  return planned;
 }
 
 OptimizerArguments GradientReducer::arguments(std::int64_t step) const {
@@ -186,16 +211,11 @@ OptimizerArguments GradientReducer::arguments(std::int64_t step) const {
 /// Returns the number of slices in the sum of a step's gradients on this rank.
 int GradientReducer::summed_slices(std::int64_t step) const {
   const auto& slice_assignment = setup_.slice_assignment;
-  if (!sums_step(step))
+  if (!step_plan(step).sums)
     return slice_assignment.slices_of(rank_state().rank);
   return strategy().has_replica_groups()
              ? slices_of_replica_group(slice_assignment, strategy(), rank_state().rank)
              : slice_assignment.slices();
-}
-
-/// Whether all ranks vote on the step. Replica groups vote only when they synchronize.
-bool GradientReducer::votes(std::int64_t step) const {
-  return setup_.votes && !strategy().has_replica_groups() && sums_step(step);
 }
 
 void GradientReducer::apply(const Bucket& bucket, Collectives& done) {
@@ -203,8 +223,7 @@ void GradientReducer::apply(const Bucket& bucket, Collectives& done) {
   {
     const auto span =
         setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", done.step});
-    for (const auto& chunk : state().kept_chunks(bucket))
-      apply(chunk, arguments(done.step));
+    apply(part().kept_chunks(bucket), arguments(done.step));
   }
   done.updates.emplace_back(std::move(begin), stream().record());
   if (host_)
@@ -217,43 +236,51 @@ void GradientReducer::await_host(const Bucket& bucket, Collectives& done) {
   done.updates.emplace_back(std::move(begin), stream().record());
 }
 
-void GradientReducer::apply(const OptimizerChunk& chunk, const OptimizerArguments& arguments) {
-  if (has_optimizer())
-    rank_state().device().optimizer_step(stream(), at_rate(arguments, chunk.rate), chunk,
-                                         setup_.clip_norm ? state().clip_factor() : nullptr,
-                                         state().loss_scale());
+void GradientReducer::apply(const std::vector<OptimizerChunk>& chunks,
+                            const OptimizerArguments& arguments) {
+  if (layout().has_optimizer())
+    optimizer_step(
+        rank_state().device(), stream(), chunks, arguments,
+        {setup_.clip_norm ? &state().scratch()->clip_factor : nullptr, state().loss_scale()});
 }
 
 void GradientReducer::finish_step(std::int64_t step, StepResults* found, Collectives& done) {
-  if (applies_early(step))
-    rank_state().device().count_update(stream(), state().steps());
+  const auto planned = step_plan(step);
+  if (planned.applies_early)
+    rank_state().device().count_update(stream(), &state().scratch()->steps);
   else
-    apply_together(step, found, done);
-  if (strategy().trains_apart() && rules_.agree(strategy(), step))
-    end_round(step, found, done);
+    apply_together(step, planned, found, done);
+  if (planned.ends_round)
+    end_round(step, planned, found, done);
 }
 
-void GradientReducer::apply_together(std::int64_t step, StepResults* found, Collectives& done) {
+void GradientReducer::apply_together(std::int64_t step, const StepPlan& planned, StepResults* found,
+                                     Collectives& done) {
   const auto taken = arguments(step);
   auto begin = stream().record();
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
   if (state().loss_scale())
     find_overflow(done);
-  if (measures_norm(step))
+  if (planned.measures_norm)
     find_norm(taken, found, done);
   if (state().prepares())
     state().prepare(stream());
-  if (votes(step))
+  if (planned.votes)
     vote(step, done);
   if (host_)
     apply_on_host(taken, step);
-  for (const auto& chunk : state().kept_chunks())
-    apply(chunk, taken);
-  if (state().shard_replica())
-    apply_to_copy(taken);
-  end_scaled_step(found);
+  apply_kept(taken, found);
   done.updates.emplace_back(std::move(begin), stream().record());
+}
+
+/// Applies the elements that are not offloaded, and ends the step.
+void GradientReducer::apply_kept(const OptimizerArguments& taken, StepResults* found) {
+  apply(part().kept_chunks(), taken);
+  if (const auto* const replica = state().shard_replica())
+    for (const auto& bucket : plan().buckets)
+      apply(replica->kept_chunks(bucket), taken);
+  end_scaled_step(found);
 }
 
 void GradientReducer::end_scaled_step(StepResults* found) {
@@ -261,7 +288,7 @@ void GradientReducer::end_scaled_step(StepResults* found) {
   auto* const scale = state().loss_scale();
   if (scale)
     device.update_loss_scale(stream(), *setup_.loss_scale, scale);
-  device.count_update(stream(), state().steps());
+  device.count_update(stream(), &state().scratch()->steps);
   if (!scale)
     return;
   if (strategy().root_only) // only rank 0 knows whether the sums are finite
@@ -279,97 +306,85 @@ void GradientReducer::apply_on_host(const OptimizerArguments& taken, std::int64_
 /// A unanimous vote tells a rank that every rank has all inputs of this step: a step that one rank
 /// applies, every rank can apply, and every rank has the statistics to continue with.
 void GradientReducer::vote(std::int64_t step, Collectives& done) {
-  auto& world = *rank_state().world;
-  if (state().commits_statistics())
+  if (state().statistics().commits())
     commit_statistics(step, done);
-  else if (votes(step))
+  else if (step_plan(step).votes)
     share_statistics(); // a base stores the statistics of the job
   state().vote(stream());
-  collective(
-      world, CollectiveKind::all_reduce, sizeof(float), done,
-      [&] {
-        world.all_reduce(stream(), {state().votes(), 1});
-      },
-      "vote");
-  rank_state().device().gate_updates(stream(), state().votes(),
+  all_reduce(*rank_state().world, {&state().scratch()->votes, 1}, done, "vote");
+  rank_state().device().gate_updates(stream(), &state().scratch()->votes,
                                      static_cast<float>(strategy().world_size));
 }
 
 /// Rank 0 has slice 0, whose statistics are the job's.
 void GradientReducer::commit_statistics(std::int64_t step, Collectives& done) {
-  auto& world = *rank_state().world;
   if (rank_state().rank == 0)
-    state().commit_statistics(stream(), step);
-  const Values statistics{state().committed_statistics(step), state().layout().statistic_elements};
-  collective(
-      world, CollectiveKind::broadcast, statistics.bytes(), done,
-      [&] { world.broadcast(stream(), statistics, 0); }, "statistics");
+    state().statistics().commit(stream(), step);
+  broadcast({state().statistics().committed(step), state().statistics().elements()}, done,
+            "statistics");
 }
 
 void GradientReducer::find_overflow(Collectives& done) {
-  auto& found = state().loss_scale()->found_inf;
-  // Gradients are already summed over ranks: a value that was not finite on one rank is found by
-  // all ranks that hold the sum.
-  for (const auto& views : state().chunks())
-    rank_state().device().check_finite(stream(), views.gradients, views.elements, &found);
+  check_finite();
   if (strategy().divides_optimizer)
-    collective(
-        *rank_state().shard_group, CollectiveKind::all_reduce, sizeof found, done,
-        [&] {
-          rank_state().shard_group->all_reduce(stream(), {&found, 1});
-        },
-        "found_inf");
+    all_reduce(*rank_state().shard_group, {&state().loss_scale()->found_inf, 1}, done, "found_inf");
+}
+
+/// Gradients are already summed over ranks: a value that was not finite on one rank is found by all
+/// ranks that hold the sum.
+void GradientReducer::check_finite() {
+  for (const auto& views : part().chunks())
+    rank_state().device().check_finite(stream(), views.gradients, views.elements,
+                                       &state().loss_scale()->found_inf);
 }
 
 void GradientReducer::find_norm(const OptimizerArguments& arguments, StepResults* found,
                                 Collectives& done) {
   auto& device = rank_state().device();
-  double* const norm = state().squared_norm();
+  double* const norm = &state().scratch()->squared_norm;
   add_squared_gradients(arguments);
   if (strategy().divides_optimizer)
-    collective(
-        *rank_state().shard_group, CollectiveKind::all_reduce, sizeof *norm, done,
-        [&] {
-          rank_state().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
-        },
-        "norm");
+    all_reduce(*rank_state().shard_group, {norm, 1, DType::f64}, done, "norm");
   device.copy(stream(), &found->squared_norm, norm, sizeof *norm);
   if (setup_.clip_norm)
     device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm),
-                       state().clip_factor());
+                       &state().scratch()->clip_factor);
 }
 
 /// Adds the squares of this rank's gradients to squared_norm().
 void GradientReducer::add_squared_gradients(const OptimizerArguments& arguments) {
   auto& device = rank_state().device();
-  double* const norm = state().squared_norm();
+  double* const norm = &state().scratch()->squared_norm;
   device.zero(stream(), norm, sizeof *norm);
-  for (const auto& views : state().chunks())
+  for (const auto& views : part().chunks())
     device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
                             state().loss_scale());
 }
 
 void GradientReducer::publish(const Bucket& bucket, Collectives& done) {
-  if (state().is_frozen(bucket))
+  if (layout().is_frozen(bucket))
     return; // all ranks have the loaded values
   if (host_) {
     host_->publish(bucket, done.step);
     if (!strategy().divides_parameters)
       await_host(bucket, done);
   }
-  if (strategy().root_only) {
-    auto& world = *rank_state().world;
-    return collective(world, CollectiveKind::broadcast, bucket.elements * sizeof(float), done, [&] {
-      world.broadcast(stream(), {state().parameters(bucket), bucket.elements}, 0);
-    });
-  }
+  if (strategy().root_only)
+    return broadcast({buffers().parameters(bucket), bucket.elements}, done);
   if (strategy().divides_optimizer && !strategy().divides_parameters)
     gather(bucket, done);
 }
 
+StateCopier GradientReducer::copier() {
+  if (host_)
+    for (const auto& bucket : plan().buckets)
+      host_->await(bucket);
+  return {state(), stream(), rank_state().shard_group.get()};
+}
+
 void GradientReducer::share_statistics() {
-  rank_state().world->broadcast(stream(),
-                                {state().statistics(), state().layout().statistic_elements}, 0);
+  rank_state().world->broadcast(
+      stream(), {state().statistics().values(), layout().storage().statistic_elements}, 0);
 }
 
 } // namespace troupe::training

@@ -2,11 +2,13 @@
 /// optimizer. Sends no messages. Correct if every rank makes the same calls in the same order.
 #pragma once
 
-#include "collectives/step_policy.hpp"
 #include "metrics/records/collective_use.hpp"
 #include "metrics/trace.hpp"
 #include "training/rank_state.hpp"
 #include "training/reducer/host_optimizer.hpp"
+#include "training/state/state_copier.hpp"
+#include "training/step_plan.hpp"
+#include "training/step_results.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -32,23 +34,11 @@ struct Collectives {
   std::vector<std::pair<EventPtr, EventPtr>> updates = {};
 };
 
-/// Results of a step after its optimizer has run.
-struct StepResults {
-  LossScaleState loss_scale = {}; ///< after the step, if losses are scaled
-  /// Squared global norm of the gradient before clipping; below 0: not measured. With
-  /// Strategy::root_only, only the value of the root is right, because only the root has the sums.
-  double squared_norm = -1;
-  /// Set when ranks are averaged (GradientReducer::finish_step): the mean of the squared norms of
-  /// their parameters, and the squared norm of the mean. The difference measures how far apart the
-  /// ranks were.
-  double mean_square = -1, square_of_mean = -1;
-};
-
 /// Returns the number of slices of a global batch that the rank's replica group has.
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
-                            const collectives::Strategy& strategy, int rank);
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
+                            int rank);
 
-/// A copy of a rank's shard, in the order of ModelState::owned_parameters.
+/// A copy of a rank's shard, in the order of FlatBuffers::owned_parameters.
 struct ShardCopy {
   BufferPtr parameters = nullptr;
   std::vector<BufferPtr> slots = {}; ///< of the optimizer
@@ -74,11 +64,13 @@ class GradientReducer {
 public:
   explicit GradientReducer(GradientReducerSetup setup);
 
-  const collectives::FlatPlan& plan() const { return state().plan(); }
-  const collectives::Strategy& strategy() const { return state().strategy(); }
+  const FlatPlan& plan() const { return state().layout().plan(); }
+  const Strategy& strategy() const { return state().layout().strategy(); }
 
+  /// Returns what ranks do together in the step.
+  StepPlan step_plan(std::int64_t step) const;
   /// Gathers all ranks' shards of a bucket's parameters to the address that executables read.
-  void gather(const collectives::Bucket& bucket, Collectives& done);
+  void gather(const Bucket& bucket, Collectives& done);
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   /// Changes the slice assignment. Call between two steps.
   void assign(const data::SliceAssignment& next) { setup_.slice_assignment = next; }
@@ -87,16 +79,13 @@ public:
   void accumulate(UnitId unit, std::int64_t pass);
   /// Whether the gradients summed up to this pass are to be reduced now.
   bool sums(std::int64_t pass) const {
-    return rules_.sums(strategy(), setup_.slice_assignment.step_of(pass),
-                       setup_.slice_assignment.ends_step(pass));
+    return step_plan(setup_.slice_assignment.step_of(pass))
+        .sums_after_pass(setup_.slice_assignment.ends_step(pass));
   }
   /// Sums a bucket's gradients over ranks, each rank its shard if they are divided, and over the
   /// passes that are reduced separately.
-  void reduce(const collectives::Bucket& bucket, std::int64_t pass, Collectives& done);
-  /// Whether the optimizer may update a bucket before the step's other buckets are reduced: nothing
-  /// depends on all gradients together.
-  bool applies_early(std::int64_t step) const;
-  void apply(const collectives::Bucket& bucket, Collectives& done);
+  void reduce(const Bucket& bucket, std::int64_t pass, Collectives& done);
+  void apply(const Bucket& bucket, Collectives& done);
   /// Clips and applies the buckets that were not applied early, updates the loss scale, and ends a
   /// round if the step is its last. `found` must live until that is done.
   void finish_step(std::int64_t step, StepResults* found, Collectives& done);
@@ -104,14 +93,16 @@ public:
   // shard to `found`, if the step has any (`finds`). `prepare` takes the results of all ranks (null
   // if the step has none); from then on this rank can apply the step without others.
   // `apply_prepared` applies it. Arguments must live until the stream has passed these calls.
-  bool finds(std::int64_t step) const { return state().loss_scale() || measures_norm(step); }
+  bool finds(std::int64_t step) const {
+    return state().loss_scale() || step_plan(step).measures_norm;
+  }
   void find(std::int64_t step, StepResults* found);
   void prepare(const StepResults* of_all);
   void apply_prepared(std::int64_t step, StepResults* found);
   /// Applies a step to a copy of a bucket. `sum`: sum of the gradients of `slices` slices. Ignores
   /// everything that depends on all gradients together (clipping, loss scale).
-  void apply_to(const ShardCopy& copy, const collectives::Bucket& bucket, std::int64_t step,
-                const float* sum, int slices) const;
+  void apply_to(const ShardCopy& copy, const Bucket& bucket, std::int64_t step, const float* sum,
+                int slices) const;
   /// Ends a step within a round with one state on all ranks: the mean of theirs. Replica groups
   /// have already synchronized their parameters (OuterState); here they average only batch norm
   /// statistics.
@@ -119,83 +110,69 @@ public:
   /// Applies a step that this rank has voted for (ModelState::prepares) and other ranks have
   /// applied. Uses new streams, because those of the generation have failed. Blocks.
   Status roll_forward(std::int64_t step);
-  /// Whether a bucket's new parameters are sent as soon as they are ready, during backward, and not
-  /// during the next forward.
-  bool publishes_early(const collectives::Bucket& bucket, std::int64_t step) const;
   /// Sends a bucket's new parameters to all ranks that store them whole.
-  void publish(const collectives::Bucket& bucket, Collectives& done);
+  void publish(const Bucket& bucket, Collectives& done);
   /// Returns a stream that finishes after all of the step.
   Stream& last_stream() { return host_ ? host_->join() : stream(); }
   /// Broadcasts rank 0's statistics, as DistributedDataParallel does.
   void share_statistics();
 
-  /// Copies the values that this rank writes (ModelState::written) to its snapshot. If only rank 0
-  /// writes, all ranks make the same call, and the others pass null.
-  void copy_state(Snapshot* snapshot);
-  // Copying chunk by chunk, from the first to the last, needs only a chunk's memory.
-
-  /// Gathers a chunk of ModelState::saved() at rank 0. All ranks make the same call; the others
-  /// pass null.
-  void gather_chunk(std::size_t index, StateChunk* chunk);
-  /// Copies a chunk of ModelState::written() of this rank's part.
-  void copy_own_chunk(std::size_t index, StateChunk& chunk);
+  /// Makes the stream wait for the host's optimizer, and returns a copier of the state.
+  StateCopier copier();
 
 private:
   RankState& rank_state() const { return *setup_.rank_state; }
   ModelState& state() const { return *setup_.rank_state->state; }
+  const StateLayout& layout() const { return state().layout(); }
+  const FlatBuffers& buffers() const { return state().buffers(); }
+  const OptimizerPart& part() const { return buffers().part(); }
   Stream& stream() const { return *setup_.rank_state->communication; }
   /// `of`: name of the values that are sent, unless they are a bucket.
   void collective(collectives::Communicator& communicator, metrics::CollectiveKind kind,
                   std::size_t bytes, Collectives& done, const std::function<void()>& call,
                   std::string_view of = "");
-  collectives::Values shard_on_wire(std::size_t elements, DType type) const;
-  void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
+  void all_reduce(collectives::Communicator& group, const collectives::Values& values,
+                  Collectives& done, std::string_view of);
+  /// From rank 0 to all ranks.
+  void broadcast(const collectives::Values& values, Collectives& done, std::string_view of = "");
+  /// Returns where values are sent from and received: in place or, in a narrower type, at an
+  /// element of the send buffer. `narrow` and `widen` enqueue the conversion, if there is one.
+  collectives::Values as_sent(float* values, std::size_t elements, DType type,
+                              std::size_t place = 0) const;
+  void narrow(const float* values, const collectives::Values& to);
+  void widen(const collectives::Values& sent, float* to);
+  void reduce_shards(const Bucket& bucket, float* mine, Collectives& done);
   void reduce_replicated(float* gradients, std::size_t elements, Collectives& done);
   /// Adds part `index` of `parts` (`fresh`) to `sum`. The last part leaves the total in `fresh`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
-  void send_to_replica(const collectives::Bucket& bucket, const float* gradients,
-                       Collectives& done);
+  void send_to_replica(const Bucket& bucket, float* gradients, Collectives& done);
   DType replica_type() const;
   Status roll_forward_on_host(const OptimizerArguments& taken, Stream& stream);
   OptimizerArguments arguments(std::int64_t step) const;
-  /// Whether a step's gradients are summed over all ranks.
-  bool sums_step(std::int64_t step) const { return rules_.sums(strategy(), step, true); }
-  void apply_together(std::int64_t step, StepResults* found, Collectives& done);
-  void end_round(std::int64_t step, StepResults* found, Collectives& done);
-  void average(collectives::OptimizerAtRound optimizer, StepResults* found, Collectives& done);
+  void apply_together(std::int64_t step, const StepPlan& planned, StepResults* found,
+                      Collectives& done);
+  void end_round(std::int64_t step, const StepPlan& planned, StepResults* found, Collectives& done);
+  void average(OptimizerAtRound optimizer, StepResults* found, Collectives& done);
   void average(float* values, std::size_t elements, Collectives& done, std::string_view what);
-  void average_optimizer(collectives::OptimizerAtRound how, Collectives& done);
+  void average_optimizer(OptimizerAtRound how, Collectives& done);
   void average_rest(Collectives& done);
   void add_squared_parameters(double weight);
   double weight() const;
   int summed_slices(std::int64_t step) const;
-  bool votes(std::int64_t step) const;
   void vote(std::int64_t step, Collectives& done);
   void commit_statistics(std::int64_t step, Collectives& done);
   void find_overflow(Collectives& done);
-  bool measures_norm(std::int64_t step) const;
+  void check_finite();
+  void apply_kept(const OptimizerArguments& taken, StepResults* found);
   void end_scaled_step(StepResults* found);
   void add_squared_gradients(const OptimizerArguments& arguments);
   void find_norm(const OptimizerArguments& arguments, StepResults* found, Collectives& done);
-  void apply(const OptimizerChunk& chunk, const OptimizerArguments& arguments);
-  void apply_to_copy(const OptimizerArguments& arguments);
+  void apply(const std::vector<OptimizerChunk>& chunks, const OptimizerArguments& arguments);
   void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
-  float* shard_of_parameters(const collectives::Bucket& bucket);
-  const float* whole_chunk(const collectives::Bucket& bucket, const float* kept,
-                           const float* offloaded);
-  void await_host();
-  void await_host(const collectives::Bucket& bucket, Collectives& done);
-  void copy_bucket(std::size_t array, std::size_t number, const Snapshot* snapshot);
-  void begin_chunk(std::size_t index, const SavedChunk& saved, StateChunk& chunk);
-  void copy_ranges(const SavedChunk& saved, float* to);
-  void gather_ranges(std::size_t index, float* to);
-  const float* shard_of(std::size_t array, const collectives::Bucket& bucket);
-  const float* gather_saved(std::size_t array, const collectives::Bucket& bucket, bool here);
-  bool takes_part_in_saving() const;
-  bool has_optimizer() const { return !strategy().root_only || rank_state().rank == 0; }
+  float* shard_of_parameters(const Bucket& bucket);
+  void await_host(const Bucket& bucket, Collectives& done);
 
   GradientReducerSetup setup_;
-  const collectives::StepRules& rules_;
   std::optional<HostOptimizer> host_; ///< if state is offloaded
 };
 

@@ -8,18 +8,16 @@ namespace troupe::training {
 void GradientReducer::find(std::int64_t step, StepResults* found) {
   auto& device = rank_state().device();
   for (const auto& bucket : plan().buckets)
-    for (const auto& gap : state().foreign_gradients(bucket))
-      device.zero(stream(), const_cast<float*>(state().chunk(bucket).gradients) + gap.first,
-                  gap.elements * sizeof(float));
+    for (const auto& gap : layout().foreign_gaps(bucket))
+      device.zero(stream(), part().gradients(bucket) + gap.first, gap.elements * sizeof(float));
   if (auto* const scale = state().loss_scale()) {
-    for (const auto& views : state().chunks())
-      device.check_finite(stream(), views.gradients, views.elements, &scale->found_inf);
+    check_finite();
     device.copy(stream(), &found->loss_scale, scale, sizeof *scale);
   }
-  if (!measures_norm(step))
+  if (!step_plan(step).measures_norm)
     return;
   add_squared_gradients(arguments(step));
-  device.copy(stream(), &found->squared_norm, state().squared_norm(), sizeof(double));
+  device.copy(stream(), &found->squared_norm, &state().scratch()->squared_norm, sizeof(double));
 }
 
 void GradientReducer::prepare(const StepResults* of_all) {
@@ -27,43 +25,39 @@ void GradientReducer::prepare(const StepResults* of_all) {
   if (auto* const scale = state().loss_scale())
     device.copy(stream(), &scale->found_inf, &of_all->loss_scale.found_inf, sizeof(float));
   if (setup_.clip_norm) {
-    device.copy(stream(), state().squared_norm(), &of_all->squared_norm, sizeof(double));
-    device.clip_factor(stream(), state().squared_norm(), static_cast<float>(*setup_.clip_norm),
-                       state().clip_factor());
+    device.copy(stream(), &state().scratch()->squared_norm, &of_all->squared_norm, sizeof(double));
+    device.clip_factor(stream(), &state().scratch()->squared_norm,
+                       static_cast<float>(*setup_.clip_norm), &state().scratch()->clip_factor);
   }
   if (state().prepares())
     state().prepare(stream());
 }
 
 void GradientReducer::apply_prepared(std::int64_t step, StepResults* found) {
-  const auto taken = arguments(step);
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
-  for (const auto& chunk : state().kept_chunks())
-    apply(chunk, taken);
-  if (state().shard_replica())
-    apply_to_copy(taken);
-  end_scaled_step(found);
+  apply_kept(arguments(step), found);
 }
 
-void GradientReducer::apply_to(const ShardCopy& copy, const collectives::Bucket& bucket,
-                               std::int64_t step, const float* sum, int slices) const {
+void GradientReducer::apply_to(const ShardCopy& copy, const Bucket& bucket, std::int64_t step,
+                               const float* sum, int slices) const {
   auto taken = arguments(step);
   taken.gradient_scale = 1 / static_cast<float>(slices);
   const auto place = plan().shard_offset(bucket);
   const auto slot = [&](std::size_t number, std::size_t at) {
     return number < copy.slots.size() ? copy.slots[number]->floats() + at : nullptr;
   };
-  for (auto chunk : state().kept_chunks(bucket)) {
-    const auto at = static_cast<std::size_t>(chunk.parameters - state().owned_parameters());
+  auto chunks = part().kept_chunks(bucket);
+  for (auto& chunk : chunks) {
+    const auto at =
+        static_cast<std::size_t>(chunk.parameters - buffers().owned_parameters().data());
     chunk.parameters = copy.parameters->floats() + at;
     chunk.gradients = sum + (at - place);
     chunk.state0 = slot(0, at);
     chunk.state1 = slot(1, at);
     chunk.copies = nullptr;
-    rank_state().device().optimizer_step(stream(), at_rate(taken, chunk.rate), chunk, nullptr,
-                                         nullptr);
   }
+  optimizer_step(rank_state().device(), stream(), chunks, taken, {});
 }
 
 } // namespace troupe::training

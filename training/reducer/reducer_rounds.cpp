@@ -5,11 +5,8 @@
 
 namespace troupe::training {
 
-using collectives::OptimizerAtRound;
-using metrics::CollectiveKind;
-
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
-                            const collectives::Strategy& strategy, int rank) {
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
+                            int rank) {
   const auto first = rank / strategy.replica_group * strategy.replica_group;
   int slices = 0;
   for (int member = first; member < first + strategy.replica_group; ++member)
@@ -19,10 +16,11 @@ int slices_of_replica_group(const data::SliceAssignment& slice_assignment,
 
 /// If ranks are in several processes, a round counts after all have voted for it. Until then each
 /// keeps the state after the previous round (ModelState::keep_base).
-void GradientReducer::end_round(std::int64_t step, StepResults* found, Collectives& done) {
+void GradientReducer::end_round(std::int64_t step, const StepPlan& planned, StepResults* found,
+                                Collectives& done) {
   const auto span = setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", step});
-  if (!sums_step(step)) {
-    average(strategy().rounds.optimizer, found, done);
+  if (!planned.sums) {
+    average(strategy().rounds.momentum, found, done);
     if (setup_.votes)
       vote(step, done);
   }
@@ -51,23 +49,23 @@ void GradientReducer::average(OptimizerAtRound optimizer, StepResults* found, Co
   auto& device = rank_state().device();
   if (found) {
     add_squared_parameters(weight());
-    rank_state().world->all_reduce(stream(), {state().squared_norm(), 1, DType::f64});
-    device.copy(stream(), &found->mean_square, state().squared_norm(), sizeof(double));
+    rank_state().world->all_reduce(stream(), {&state().scratch()->squared_norm, 1, DType::f64});
+    device.copy(stream(), &found->mean_square, &state().scratch()->squared_norm, sizeof(double));
   }
   for (const auto& bucket : plan().buckets)
-    if (!state().is_frozen(bucket))
-      average(state().parameters(bucket), bucket.elements, done, "parameters");
+    if (!layout().is_frozen(bucket))
+      average(buffers().parameters(bucket), bucket.elements, done, "parameters");
   if (found) {
     add_squared_parameters(1);
-    device.copy(stream(), &found->square_of_mean, state().squared_norm(), sizeof(double));
+    device.copy(stream(), &found->square_of_mean, &state().scratch()->squared_norm, sizeof(double));
   }
   average_optimizer(optimizer, done);
   average_rest(done);
 }
 
 void GradientReducer::average_rest(Collectives& done) {
-  if (const auto elements = state().layout().statistic_elements; elements > 0)
-    average(state().statistics(), elements, done, "statistics");
+  if (const auto elements = layout().storage().statistic_elements; elements > 0)
+    average(state().statistics().values(), elements, done, "statistics");
   // Takes rank 0's scale, because a scale is a power of two and a mean need not be.
   if (auto* const scale = state().loss_scale())
     rank_state().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
@@ -82,21 +80,15 @@ void GradientReducer::average(float* values, std::size_t elements, Collectives& 
   if (!slice_assignment.is_even())
     device.scale(stream(), values,
                  static_cast<float>(slice_assignment.slices_of(rank_state().rank)), elements);
-  auto& world = *rank_state().world;
-  collective(
-      world, CollectiveKind::all_reduce, elements * sizeof(float), done,
-      [&] {
-        world.all_reduce(stream(), {values, elements});
-      },
-      what);
+  all_reduce(*rank_state().world, {values, elements}, done, what);
   const auto all =
       slice_assignment.is_even() ? slice_assignment.world_size() : slice_assignment.slices();
   device.scale(stream(), values, static_cast<float>(1.0 / all), elements);
-  device.round(stream(), values, state().stored(), elements);
+  device.round(stream(), values, layout().stored(), elements);
 }
 
 void GradientReducer::average_optimizer(OptimizerAtRound how, Collectives& done) {
-  for (const auto& slot : state().optimizer_arrays()) {
+  for (const auto& slot : part().inner_slots()) {
     if (how == OptimizerAtRound::reset)
       rank_state().device().zero(stream(), slot.data(), slot.size_bytes());
     if (how == OptimizerAtRound::averaged)
@@ -106,11 +98,11 @@ void GradientReducer::average_optimizer(OptimizerAtRound how, Collectives& done)
 
 void GradientReducer::add_squared_parameters(double weight) {
   auto& device = rank_state().device();
-  double* const sum = state().squared_norm();
+  double* const sum = &state().scratch()->squared_norm;
   const OptimizerArguments scaled{.gradient_scale = static_cast<float>(std::sqrt(weight))};
   device.zero(stream(), sum, sizeof *sum);
   for (const auto& bucket : plan().buckets)
-    device.add_squared_norm(stream(), scaled, state().parameters(bucket), bucket.elements, sum,
+    device.add_squared_norm(stream(), scaled, buffers().parameters(bucket), bucket.elements, sum,
                             nullptr);
 }
 

@@ -40,7 +40,7 @@ Result<Prompt> read_prompt(const Config& config, const GenerateOptions& options)
                 config.model.name);
   Prompt prompt;
   TROUPE_TRY(prompt.tokenizer,
-             data::open_tokenizer(config.data.tokenizer, config.data.tokenizer_split));
+             data::open_tokenizer(config.data.tokenizer.path, config.data.tokenizer.split));
   prompt.tokens = encode(prompt.tokenizer, options.prompt);
   if (const auto last = std::ranges::max(prompt.tokens); last >= vocabulary)
     return fail(Errc::invalid_input,

@@ -8,7 +8,7 @@ namespace troupe::training {
 Config sample_config(const Config& training) {
   auto config = without_training(training);
   config.precision = {};
-  config.devices.kind = "cpu";
+  config.devices.kind = DeviceKind::cpu;
   config.devices.threads_per_worker = 1;
   return config;
 }

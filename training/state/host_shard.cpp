@@ -1,47 +1,53 @@
 #include "training/state/host_shard.hpp"
 
 #include "core/fail.hpp"
+#include "training/state/state_plan.hpp"
 
 namespace troupe::training {
 
 namespace {
 
-// In fp32 elements: 64 bytes, for aligned vector instructions.
-constexpr std::size_t alignment = 16;
-constexpr std::size_t loss_scale_place = alignment;
-constexpr std::size_t control_elements = 2 * alignment;
-static_assert(sizeof(LossScaleState) <= alignment * sizeof(float));
+// The arrays in memory: parameters, gradients, then the optimizer's slots.
+constexpr std::size_t parameters_index = 0, gradients_index = 1, first_slot_index = 2;
 
 std::size_t array_elements(std::size_t elements) {
+  constexpr std::size_t alignment = 16; // 64 bytes, for aligned vector instructions
   return (elements + alignment - 1) / alignment * alignment;
 }
 
 } // namespace
 
 std::size_t HostShard::bytes(std::size_t elements, std::size_t slots) {
-  return sizeof(float) * (control_elements + (2 + slots) * array_elements(elements));
+  return sizeof(Scalars) + sizeof(float) * (first_slot_index + slots) * array_elements(elements);
 }
 
-Result<HostShard> HostShard::allocate(Device& device, const Range& range, std::size_t slots) {
-  TROUPE_TRY(auto buffer, device.allocate(bytes(range.elements(), slots), MemoryKind::pinned));
+Result<HostShard> HostShard::allocate(Device& device, const FlatRange& range, std::size_t slots) {
+  TROUPE_TRY(auto buffer, device.allocate(bytes(range.elements, slots), MemoryKind::pinned));
   return HostShard{std::move(buffer), range, slots};
 }
 
-float* HostShard::array(std::size_t index) const {
-  return buffer_->floats() + control_elements + index * array_elements(range_.elements());
+float* HostShard::in_array(std::size_t index, std::size_t element) const {
+  auto* const arrays = reinterpret_cast<float*>(&scalars() + 1);
+  return arrays + index * array_elements(range_.elements) + (element - range_.first);
 }
 
-OptimizerViews HostShard::views(const Range& range) const {
-  const auto at = range.first - range_.first;
-  return {.parameters = parameters() + at,
-          .gradients = gradients() + at,
-          .state0 = slots_ > 0 ? state(0) + at : nullptr,
-          .state1 = slots_ > 1 ? state(1) + at : nullptr,
-          .elements = range.elements()};
+float* HostShard::at(std::size_t array, std::size_t element) const {
+  return in_array(array == parameters_array ? parameters_index
+                                            : first_slot_index + (array - first_optimizer_array),
+                  element);
 }
 
-LossScaleState* HostShard::loss_scale() const {
-  return reinterpret_cast<LossScaleState*>(buffer_->floats() + loss_scale_place);
+HostChunk HostShard::chunk(const FlatRange& range) const {
+  const auto slot = [&](std::size_t number) {
+    return number < slots_ ? in_array(first_slot_index + number, range.first) : nullptr;
+  };
+  float* const fetched = in_array(gradients_index, range.first);
+  return {.host = {.parameters = in_array(parameters_index, range.first),
+                   .gradients = fetched,
+                   .state0 = slot(0),
+                   .state1 = slot(1),
+                   .elements = range.elements},
+          .fetched = fetched};
 }
 
 } // namespace troupe::training

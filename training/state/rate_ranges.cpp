@@ -32,7 +32,14 @@ OptimizerArguments at_rate(OptimizerArguments arguments, const nn::ParameterRate
   return arguments;
 }
 
-RateRanges::RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
+void optimizer_step(Device& device, Stream& stream, const std::vector<OptimizerChunk>& chunks,
+                    const OptimizerArguments& arguments, const OptimizerScalars& scalars) {
+  for (const auto& chunk : chunks)
+    device.optimizer_step(stream, at_rate(arguments, chunk.rate), chunk, scalars.clip_factor,
+                          scalars.loss_scale);
+}
+
+RateRanges::RateRanges(const StorageLayout& layout, const FlatPlan& plan,
                        std::span<const nn::ParameterRate> rates) {
   ranges_.push_back({.rate = rates.empty() ? nn::ParameterRate{} : rates.front()});
   for (std::size_t i = 0; i < rates.size(); ++i) {

@@ -2,9 +2,10 @@
 /// setting of weight decay (train.optimizer.decay).
 #pragma once
 
-#include "collectives/flat_plan.hpp"
+#include "core/device/device.hpp"
 #include "core/device/executable.hpp"
 #include "nn/learning_rates.hpp"
+#include "training/flat_plan.hpp"
 
 #include <cstddef>
 #include <span>
@@ -20,10 +21,20 @@ struct OptimizerChunk : OptimizerViews {
 /// Returns the optimizer's arguments at a rate.
 OptimizerArguments at_rate(OptimizerArguments arguments, const nn::ParameterRate& rate);
 
+/// Where an optimizer reads the scalars of a step, on its device; null: it does not.
+struct OptimizerScalars {
+  const float* clip_factor = nullptr;
+  const LossScaleState* loss_scale = nullptr;
+};
+
+/// Enqueues an update of each chunk at its rate.
+void optimizer_step(Device& device, Stream& stream, const std::vector<OptimizerChunk>& chunks,
+                    const OptimizerArguments& arguments, const OptimizerScalars& scalars);
+
 class RateRanges {
 public:
   /// `rates`: by parameter of the layout; empty: all are trained and decay.
-  RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
+  RateRanges(const StorageLayout& layout, const FlatPlan& plan,
              std::span<const nn::ParameterRate> rates);
 
   /// Divides views into their trained ranges of one rate, from the last to the first. `first`:

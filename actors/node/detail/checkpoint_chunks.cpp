@@ -1,10 +1,12 @@
 #include "actors/node/detail/checkpoint_chunks.hpp"
 
+#include "actors/inspect.hpp"
 #include "core/fail.hpp"
 
 #include <caf/all.hpp>
 
 #include <cstring>
+#include <tuple>
 
 namespace troupe::actors {
 
@@ -16,20 +18,13 @@ struct Description {
     std::string name;
     std::vector<std::int64_t> shape;
 
-    template <class Inspector>
-    friend bool inspect(Inspector& f, Tensor& x) {
-      return f.object(x).fields(f.field("name", x.name), f.field("shape", x.shape));
-    }
+    auto fields() { return std::tie(name, shape); }
   };
   std::int64_t step = 0, epoch = 0;
   std::map<std::string, std::string> metadata;
   std::vector<Tensor> tensors;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, Description& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("epoch", x.epoch),
-                              f.field("metadata", x.metadata), f.field("tensors", x.tensors));
-  }
+  auto fields() { return std::tie(step, epoch, metadata, tensors); }
 };
 
 constexpr std::size_t length_bytes = 8;

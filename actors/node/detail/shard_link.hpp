@@ -1,7 +1,7 @@
 /// The protocol between a node that lacks parts of a divided state and a node that has them.
 #pragma once
 
-#include "collectives/tcp/data_plane.hpp"
+#include "collectives/data_plane/connection_group.hpp"
 #include "training/node_assignment.hpp"
 
 #include <chrono>

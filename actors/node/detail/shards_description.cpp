@@ -1,10 +1,12 @@
 #include "actors/node/detail/shards_description.hpp"
 
+#include "actors/inspect.hpp"
 #include "core/fail.hpp"
 
 #include <caf/all.hpp>
 
 #include <cstring>
+#include <tuple>
 
 namespace troupe::actors {
 
@@ -17,21 +19,13 @@ struct TravellingDescription {
     std::string name, text; ///< as in a file of a sharded checkpoint
     std::uint64_t elements = 0;
 
-    template <class Inspector>
-    friend bool inspect(Inspector& f, Part& x) {
-      return f.object(x).fields(f.field("shard", x.shard), f.field("name", x.name),
-                                f.field("text", x.text), f.field("elements", x.elements));
-    }
+    auto fields() { return std::tie(shard, name, text, elements); }
   };
   std::int64_t step = 0, epoch = 0;
   std::map<std::string, std::string> metadata;
   std::vector<Part> parts;
 
-  template <class Inspector>
-  friend bool inspect(Inspector& f, TravellingDescription& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("epoch", x.epoch),
-                              f.field("metadata", x.metadata), f.field("parts", x.parts));
-  }
+  auto fields() { return std::tie(step, epoch, metadata, parts); }
 };
 
 } // namespace

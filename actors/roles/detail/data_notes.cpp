@@ -38,8 +38,8 @@ void DataNotes::log_total() const {
                samples, samples == 1 ? "" : "s", files, files == 1 ? "" : "s");
 }
 
-data::UnreadableFiles::Counts DataNotes::counts() const {
-  data::UnreadableFiles::Counts all;
+data::FileNotes::Counts DataNotes::counts() const {
+  data::FileNotes::Counts all;
   for (const auto& files : unreadable_) {
     const auto counts = files->counts();
     all.samples += counts.samples;

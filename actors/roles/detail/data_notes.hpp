@@ -1,7 +1,7 @@
 /// Notes on files of the data sets that could not be read.
 #pragma once
 
-#include "data/unreadable.hpp"
+#include "data/file_notes.hpp"
 #include "training/job.hpp"
 
 #include <spdlog/logger.h>
@@ -22,15 +22,14 @@ public:
   void log_new();
   /// Logs how many were skipped in all.
   void log_total() const;
-  data::UnreadableFiles::Counts counts() const;
+  data::FileNotes::Counts counts() const;
 
 private:
   /// `request`: the use of the data, for the log.
   void watch(const data::Adapter& adapter, std::string_view request);
 
   std::shared_ptr<spdlog::logger> log_;
-  std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
-  std::vector<std::shared_ptr<data::FileNotes>> damaged_;          ///< by split
+  std::vector<std::shared_ptr<data::FileNotes>> unreadable_, damaged_; ///< by split
 };
 
 } // namespace troupe::actors

@@ -1,8 +1,8 @@
 #include "actors/roles/detail/diloco_rounds.hpp"
 
-#include "collectives/fragments.hpp"
 #include "core/fail.hpp"
-#include "training/diloco/pseudo_gradient_codec.hpp"
+#include "training/strategies/diloco/fragments.hpp"
+#include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -27,14 +27,14 @@ bool is_there(const std::vector<MessagePtr>& sums) {
 
 } // namespace
 
-DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Later later)
-    : setup_{std::move(setup)}, me_{std::move(me)}, later_{std::move(later)},
-      registry_{strategy(), fragments(), setup_.first_step},
+DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, Later later)
+    : setup_{std::move(setup)}, later_{std::move(later)}, registry_{strategy(), fragments(),
+                                                                    setup_.first_step},
       applied_(setup_.state->fragments().size(), setup_.first_step - 1) {}
 
 Status DilocoRounds::end_step(std::int64_t step, double weight) {
   for (int fragment = 0; fragment < fragments(); ++fragment)
-    if (collectives::ends_round(strategy(), fragment, step))
+    if (training::ends_round(strategy(), fragment, step))
       TROUPE_TRY(send_changes({fragment, step}, weight));
   return {};
 }
@@ -75,7 +75,7 @@ Status DilocoRounds::check(const Message& message, bool fits) const {
   const auto [fragment, step] = training::round_of(message);
   if (fits && message.values) {
     const auto chunk = setup_.state->fragments()[static_cast<std::size_t>(fragment)].chunk;
-    if (message.bytes == training::pseudo_gradient_bytes(strategy().outer.compression, chunk))
+    if (message.bytes == training::pseudo_gradient_bytes(strategy().diloco.compress, chunk))
       return {};
   }
   // Names the sender: the others continue without its node.
@@ -107,11 +107,10 @@ Status DilocoRounds::close_if_due(int fragment) {
 
 /// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
 void DilocoRounds::begin_grace(Round round) {
-  later_(strategy().outer.grace, [this, round] {
+  later_(strategy().diloco.grace, [this, round]() -> Status {
     if (registry_.next(round.fragment) != round)
-      return; // the others have arrived
-    if (auto closed = close(round.fragment); !closed)
-      caf::anon_send(me_, atom::failed_v, closed.error());
+      return {}; // the others have arrived
+    return close(round.fragment);
   });
 }
 
@@ -156,7 +155,7 @@ bool DilocoRounds::awaits_sum(const Message& message) const {
   const auto known = rounds_.find(round);
   const bool is_new = known == rounds_.end() || !known->second[static_cast<std::size_t>(owner)];
   return is_new && round.step > applied_[static_cast<std::size_t>(round.fragment)] &&
-         collectives::ends_round(strategy(), round.fragment, round.step);
+         training::ends_round(strategy(), round.fragment, round.step);
 }
 
 Status DilocoRounds::take_sum(const MessagePtr& message) {
@@ -186,7 +185,7 @@ void DilocoRounds::tell_replica_group(const Message& message) const {
 
 bool DilocoRounds::may_begin(std::int64_t step) const {
   return std::ranges::all_of(rounds_, [&](const auto& each) {
-    return each.first.step + strategy().outer.overlap >= step || is_there(each.second);
+    return each.first.step + strategy().diloco.overlap >= step || is_there(each.second);
   });
 }
 
@@ -195,7 +194,7 @@ std::vector<int> DilocoRounds::apply_before(std::int64_t step) {
   Apart apart;
   for (auto at = rounds_.begin(); at != rounds_.end();) {
     const auto& [round, sums] = *at;
-    if (round.step + strategy().outer.overlap >= step) {
+    if (round.step + strategy().diloco.overlap >= step) {
       ++at;
       continue;
     }
@@ -247,7 +246,7 @@ void DilocoRounds::synchronize(std::int64_t steps, double weight) {
 }
 
 void DilocoRounds::synchronize_fragment(int fragment, std::int64_t steps, double weight) {
-  const bool trained = !collectives::ends_round(strategy(), fragment, steps - 1);
+  const bool trained = !training::ends_round(strategy(), fragment, steps - 1);
   if (!setup_.sum)
     return setup_.state->synchronize(fragment, trained, weight, {}, nullptr);
   const auto late = registry_.take_rest(fragment);

@@ -2,12 +2,12 @@
 /// of other replica groups, and holds back steps until the sums that they need have arrived.
 #pragma once
 
-#include "actors/interfaces.hpp"
+#include "actors/messages.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
-#include "training/diloco/outer_state.hpp"
-#include "training/diloco/pseudo_gradient_reducer.hpp"
-#include "training/diloco/round_registry.hpp"
 #include "training/reducer/reducer.hpp"
+#include "training/strategies/diloco/outer_state.hpp"
+#include "training/strategies/diloco/pseudo_gradient_reducer.hpp"
+#include "training/strategies/diloco/round_registry.hpp"
 
 #include <chrono>
 #include <functional>
@@ -38,10 +38,10 @@ struct RoundReport {
 /// Used only by its SHARD MANAGER.
 class DilocoRounds {
 public:
-  /// Calls `then` in the actor after this time.
-  using Later = std::function<void(std::chrono::milliseconds, std::function<void()> then)>;
+  /// Calls `then` in the actor after this time. The actor reports its error.
+  using Later = std::function<void(std::chrono::milliseconds, std::function<Status()> then)>;
 
-  DilocoRounds(DilocoRoundsSetup setup, shard_manager_actor me, Later later);
+  DilocoRounds(DilocoRoundsSetup setup, Later later);
 
   /// Sends the pseudo-gradients of the rounds that end with this step. `weight`: the replica
   /// group's share of all slices. Precondition: the step's optimizer is enqueued. Error:
@@ -73,7 +73,7 @@ private:
   };
 
   int fragments() const { return static_cast<int>(setup_.state->fragments().size()); }
-  const collectives::Strategy& strategy() const { return setup_.state->strategy(); }
+  const training::Strategy& strategy() const { return setup_.state->strategy(); }
   int rank() const { return setup_.state->rank_state().rank; }
   int replica_group() const { return rank() / strategy().replica_group; }
   /// The rank that communicates for a replica group, for this rank's shard.
@@ -95,7 +95,6 @@ private:
   void tell_replica_group(const collectives::Message& message) const;
 
   DilocoRoundsSetup setup_;
-  shard_manager_actor me_;
   Later later_;
   training::RoundRegistry registry_;       ///< of rounds that this rank sums
   std::map<training::Round, Sums> rounds_; ///< sent or arrived, and not yet applied

@@ -1,5 +1,7 @@
 #include "actors/roles/detail/run_files.hpp"
 
+#include "core/fail.hpp"
+
 namespace troupe::actors {
 
 namespace {

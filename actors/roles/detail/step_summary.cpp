@@ -68,21 +68,6 @@ std::chrono::nanoseconds collective_time(const StepReport& report) {
   return sum;
 }
 
-metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,
-                                 const MemoryUse& memory, double busy_ratio) {
-  const auto peak = [&memory](MemoryKind kind) {
-    return memory.peak[static_cast<std::size_t>(kind)];
-  };
-  return {.rank = rank,
-          .device = device,
-          .peak_memory_bytes = memory.total_peak,
-          .parameter_bytes = peak(MemoryKind::parameters),
-          .gradient_bytes = peak(MemoryKind::gradients),
-          .optimizer_bytes = peak(MemoryKind::optimizer),
-          .busy_ratio = busy_ratio,
-          .memory = memory};
-}
-
 EvaluationReport total(std::span<const EvaluationReport> reports) {
   EvaluationReport all{.step = reports.front().step};
   for (const auto& each : reports) {

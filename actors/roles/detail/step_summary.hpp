@@ -25,10 +25,6 @@ metrics::LossScaling loss_scaling_of(const LossScaleState& state);
 /// Returns the time of a rank in the collectives of a step.
 std::chrono::nanoseconds collective_time(const StepReport& report);
 
-/// Returns a rank's resource use so far. `busy_ratio`: share of its steps' time.
-metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,
-                                 const MemoryUse& memory, double busy_ratio);
-
 /// Adds the ranks' evaluations of the test set, which are in rank order.
 EvaluationReport total(std::span<const EvaluationReport> reports);
 

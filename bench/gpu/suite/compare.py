@@ -18,7 +18,7 @@ RANKS = 2  # which share the GPU, unless there are as many
 ROW_LIMIT = 150.0
 LEAST = 15.0  # seconds that are left for each later row; none is begun with less
 TINY = {"model.name": "resnet18", "model.stem": "cifar", "data.image_size": 8, "data.batch_size": 8}
-TINY.update({"train.max_steps": 2, "train.evaluate_every": 0, "parallel.wrap.policy": "per_block"})
+TINY.update({"train.max_steps": 2, "train.evaluate_every": 0, "parallel.wrap": "per_block"})
 
 
 @dataclass(frozen=True)

@@ -146,37 +146,48 @@ ncclResult_t NcclConnection::begin(const Call& call) {
   return ncclInvalidUsage;
 }
 
-ncclResult_t NcclConnection::gather(const Call& call) {
+/// Makes sends and receives as one call.
+ncclResult_t NcclConnection::grouped(const std::function<ncclResult_t()>& calls) const {
   const auto& library = owner_->library();
-  const auto& [data, elements, dtype] = call.values;
-  const auto type = nccl_type(dtype);
-  auto* const stream = this->stream().handle();
   if (const auto started = library.group_start(); started != ncclSuccess)
     return started;
-  auto result = library.send(data, elements, type, call.peer, communicator_, stream);
-  for (int rank = 0; call.peer == options_.rank && rank < options_.world_size; ++rank)
-    if (result == ncclSuccess)
-      result = library.receive(call.part(rank), elements, type, rank, communicator_, stream);
+  const auto result = calls();
   const auto ended = library.group_end();
   return result == ncclSuccess ? ended : result;
 }
 
+ncclResult_t NcclConnection::gather(const Call& call) {
+  const auto& library = owner_->library();
+  const auto& values = call.values;
+  const auto type = nccl_type(values.type);
+  auto* const stream = this->stream().handle();
+  return grouped([&] {
+    auto result =
+        library.send(values.data, values.elements, type, call.peer, communicator_, stream);
+    for (int rank = 0; call.peer == options_.rank && rank < options_.world_size; ++rank)
+      if (result == ncclSuccess)
+        result =
+            library.receive(call.part(rank), values.elements, type, rank, communicator_, stream);
+    return result;
+  });
+}
+
 ncclResult_t NcclConnection::shift(const Call& call) {
   const auto& library = owner_->library();
-  const auto& [data, elements, dtype] = call.values;
-  const auto type = nccl_type(dtype);
+  const auto& values = call.values;
+  const auto type = nccl_type(values.type);
   auto* const stream = this->stream().handle();
   const int ranks = options_.world_size;
   const auto rank_at = [&](int distance) {
     return ((options_.rank + distance) % ranks + ranks) % ranks;
   };
-  if (const auto started = library.group_start(); started != ncclSuccess)
-    return started;
-  auto result = library.send(data, elements, type, rank_at(call.peer), communicator_, stream);
-  if (result == ncclSuccess)
-    result = library.receive(call.all, elements, type, rank_at(-call.peer), communicator_, stream);
-  const auto ended = library.group_end();
-  return result == ncclSuccess ? ended : result;
+  return grouped([&] {
+    const auto sent =
+        library.send(values.data, values.elements, type, rank_at(call.peer), communicator_, stream);
+    return sent != ncclSuccess ? sent
+                               : library.receive(call.all, values.elements, type,
+                                                 rank_at(-call.peer), communicator_, stream);
+  });
 }
 
 void NcclConnection::look() {
@@ -225,18 +236,9 @@ void NcclConnection::free_when_final(Clock::time_point end) {
     });
 }
 
-Status NcclConnection::aborted() const {
-  const std::lock_guard lock{mutex_};
-  return aborted_ ? failure(*aborted_) : Status{};
-}
-
 void NcclConnection::abort(const Error& reason) {
-  {
-    const std::lock_guard lock{mutex_};
-    if (aborted_)
-      return;
-    aborted_ = reason;
-  }
+  if (!aborted_.cancel(reason))
+    return;
   owner_->post([me = shared_from_this()] { me->abort_now(); });
   std::thread{[connection = weak_from_this()] {
     std::this_thread::sleep_for(abort_grace);

@@ -4,11 +4,12 @@
 
 #include "collectives/call.hpp"
 #include "collectives/nccl/detail/owner.hpp"
+#include "core/net/cancellation.hpp"
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <mutex>
-#include <optional>
 #include <span>
 
 namespace troupe::collectives {
@@ -44,7 +45,7 @@ public:
   Status close();
 
   /// Thread-safe; does not block.
-  Status aborted() const;
+  Status aborted() const { return aborted_.status(); }
   void abort(const Error& reason);
 
 private:
@@ -56,6 +57,7 @@ private:
   void free_when_final(Clock::time_point end);
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
+  ncclResult_t grouped(const std::function<ncclResult_t()>& calls) const;
   ncclResult_t gather(const Call& call);
   ncclResult_t shift(const Call& call);
   /// Runs calls of CUDA or NCCL during which another thread may abort. Afterwards aborted() tells
@@ -83,8 +85,8 @@ private:
   BufferPtr warm_up_memory_; ///< held as long as a call may still write to it
   std::atomic<ncclComm_t> communicator_ = nullptr;
   std::vector<void*> registrations_;
-  mutable std::mutex mutex_;
-  std::optional<Error> aborted_;
+  net::Cancellation aborted_;
+  std::mutex mutex_;       ///< guards the next
   bool in_driver_ = false; ///< the owner's thread is in a call that the driver may block
 };
 

@@ -44,12 +44,13 @@ Result<std::size_t> PeerLink::write_some() {
   if (sent_ == 0)
     sent_header_ = {message->from, message->to, message->header, message->bytes};
   const auto header = std::as_bytes(std::span{&sent_header_, 1});
-  const bool heads = sent_ < header.size();
-  const auto values = message->bytes > 0
-                          ? std::span<const std::byte>{message->values->data(), message->bytes}
-                          : std::span<const std::byte>{};
-  TROUPE_TRY(const auto count, heads ? out_.write(header.subspan(sent_), message->bytes > 0)
-                                     : out_.write(values.subspan(sent_ - header.size())));
+  const auto rest =
+      sent_ < header.size()
+          ? header.subspan(sent_)
+          : std::span<const std::byte>{message->values->data(), message->bytes}.subspan(
+                sent_ - header.size());
+  TROUPE_TRY(const auto count,
+             out_.write(rest, /*more=*/sent_ < header.size() && message->bytes > 0));
   sent_ += count;
   if (sent_ == header.size() + message->bytes) {
     sent_ = 0;

@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <optional>
 
 namespace troupe::collectives {
 
@@ -26,8 +25,9 @@ public:
   using Clock = std::chrono::steady_clock;
   using Memory = std::function<Result<BufferPtr>(int rank, std::size_t bytes)>;
 
-  PeerLink(int process, net::Connection out, net::Connection in)
-      : process_{process}, out_{std::move(out)}, in_{std::move(in)} {}
+  /// The connections belong to a channel.
+  PeerLink(int process, net::Connection& out, net::Connection& in)
+      : process_{process}, out_{out}, in_{in} {}
 
   int process() const { return process_; }
   void enqueue(Message message);
@@ -46,18 +46,18 @@ public:
 
 private:
   Result<std::size_t> write_some();
-  bool ends_message();
 
   int process_;
-  net::Connection out_, in_;
+  net::Connection &out_, &in_;
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::deque<Message> outgoing_;           ///< the first is being sent
   Clock::time_point moved_ = Clock::now(); ///< when bytes of the first last moved
+  // Used by the writing and reading thread only.
   MessageHeader sent_header_;
   std::size_t sent_ = 0; ///< of the first: bytes of header and values
   MessageHeader coming_;
-  std::size_t received_ = 0;
+  std::size_t received_ = 0;          ///< of the header or the values
   std::shared_ptr<Message> incoming_; ///< null until its header has arrived
 };
 

@@ -2,13 +2,17 @@
 #pragma once
 
 #include "collectives/call.hpp"
+#include "core/error.hpp"
 
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 namespace troupe::collectives {
 

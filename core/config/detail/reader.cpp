@@ -30,13 +30,12 @@ std::string parent(const std::string& path) {
   return dot == std::string::npos ? std::string{} : path.substr(0, dot);
 }
 
-} // namespace
-
+/// Whether the path names a section, such as "train.optimizer".
 bool is_config_section(std::string_view path) {
-  const auto& sections = config_sections();
-  return path.empty() ||
-         std::any_of(sections.begin(), sections.end(), [&](auto& s) { return s.path == path; });
+  return path.empty() || std::ranges::count(config_sections(), path, &ConfigSection::path) > 0;
 }
+
+} // namespace
 
 ConfigReader::Place ConfigReader::place(const YAML::Mark& mark) const {
   if (in_override_ || mark.is_null())
@@ -52,24 +51,24 @@ void ConfigReader::report(const Place& at, const std::string& key, std::string w
     broken_.insert(key);
 }
 
-void ConfigReader::add(const ConfigProblem& problem, const std::vector<std::string>& keys) {
-  if (unreadable_)
-    return;
-  // A problem in a section may hide any of its keys.
-  for (const auto& key : keys)
-    for (auto path = key; !path.empty(); path = parent(path))
-      if (broken_.contains(path))
-        return;
-  Place at{source_, 0, 0};
-  for (const auto& key : keys) {
-    if (const auto found = given_.find(key); found != given_.end()) {
-      at = found->second;
-      break;
-    }
+bool ConfigReader::is_broken(std::string path) const {
+  for (; !path.empty(); path = parent(path))
+    if (broken_.contains(path))
+      return true;
+  return unreadable_;
+}
+
+void ConfigReader::add(ConfigConflicts conflicts) {
+  for (auto& conflict : conflicts) {
+    const auto& keys = conflict.keys;
+    if (std::ranges::any_of(keys, [&](const auto& key) { return is_broken(key); }))
+      continue;
+    const auto given =
+        std::ranges::find_if(keys, [&](const auto& key) { return given_.contains(key); });
+    const auto at = given == keys.end() ? Place{source_} : given_.at(*given);
+    auto& placed = problems_.emplace_back(to_problem(std::move(conflict)));
+    std::tie(placed.source, placed.line, placed.column) = std::tie(at.source, at.line, at.column);
   }
-  auto placed = problem;
-  std::tie(placed.source, placed.line, placed.column) = std::tie(at.source, at.line, at.column);
-  problems_.push_back(std::move(placed));
 }
 
 std::optional<std::string> ConfigReader::given_at(const std::string& key) const {
@@ -126,19 +125,13 @@ void ConfigReader::read_given(const std::string& key, const std::string& value,
 void ConfigReader::read_section(const std::string& path, const YAML::Node& node) {
   if (node.IsNull()) // all of its keys are commented out
     return;
-  if (const auto* key = short_form(path); key && node.IsScalar())
-    return read_value(*key, node, place(node.Mark()));
   if (!node.IsMap()) {
     unreadable_ = unreadable_ || path.empty();
     report(place(node.Mark()), path, describe_node(node) + " has the wrong type",
            fmt::format("a mapping with {}", fmt::join(children(path), ", ")));
     return;
   }
-  struct Seen {
-    int line = 0, times = 0;
-    Place again; ///< the second occurrence
-  };
-  std::map<std::string, Seen> names;
+  std::map<std::string, std::vector<Place>> places;
   for (const auto& entry : node) {
     const auto at = place(entry.first.Mark());
     if (!entry.first.IsScalar()) {
@@ -149,33 +142,114 @@ void ConfigReader::read_section(const std::string& path, const YAML::Node& node)
       report(at, path, no_merge_keys);
       continue;
     }
-    auto& seen = names[entry.first.Scalar()];
-    if (++seen.times == 1) {
-      seen.line = at.line;
+    auto& seen = places[entry.first.Scalar()];
+    seen.push_back(at);
+    if (seen.size() == 1)
       read_entry(join_path(path, entry.first.Scalar()), entry.second, at);
-    } else if (seen.times == 2) {
-      seen.again = at;
-    }
   }
-  for (const auto& [name, seen] : names)
-    if (seen.times > 1)
-      report_repeated(join_path(path, name), seen.again, seen.times, seen.line);
+  for (const auto& [name, seen] : places)
+    if (seen.size() > 1)
+      report_repeated(join_path(path, name), seen);
 }
 
-void ConfigReader::report_repeated(const std::string& key, const Place& at, int times,
-                                   int first_line) {
+void ConfigReader::report_repeated(const std::string& key, const std::vector<Place>& places) {
+  const auto times = places.size();
   const auto how_often = times == 2 ? "given twice" : fmt::format("given {} times", times);
-  report(at, key,
-         in_override_ ? how_often : fmt::format("{}, first in line {}", how_often, first_line));
+  report(places[1], key,
+         in_override_ ? how_often : fmt::format("{}, first in line {}", how_often, places[0].line));
 }
 
 void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, const Place& name) {
-  if (const auto* key = find(path))
+  const auto* const key = find_key(keys_, path);
+  if (key && !is_old_section(path, node)) {
+    note_given(path, name);
     read_value(*key, node, name);
-  else if (is_config_section(path))
+  } else if (is_config_section(path)) {
     read_section(path, node);
-  else
+  } else if (key || (old_.has_section(path) && (node.IsMap() || node.IsNull()))) {
+    in_old_section_ = true;
+    read_section(path, node);
+    in_old_section_ = false;
+  } else if (in_override_ && !in_old_section_ && read_field(path, node, name)) {
+    return;
+  } else if (const auto* const old = old_.find(path)) {
+    read_old(*old, node, name);
+  } else {
     report_unknown(path, name);
+  }
+}
+
+bool ConfigReader::is_old_section(const std::string& path, const YAML::Node& node) const {
+  if (node.IsNull()) // all of its keys are commented out
+    return old_.has_section(path);
+  if (!node.IsMap() || !old_.has_section(path))
+    return false;
+  const auto& forms = std::get<FormsTarget>(find_key(keys_, path)->target);
+  for (const auto& entry : node)
+    if (entry.first.IsScalar() && old_.find(join_path(path, entry.first.Scalar())) &&
+        !form_with_field(forms, entry.first.Scalar()))
+      return true;
+  return false;
+}
+
+bool ConfigReader::read_field(const std::string& path, const YAML::Node& node, const Place& name) {
+  const auto* const key = find_key(keys_, parent(path));
+  const auto* const forms = key ? std::get_if<FormsTarget>(&key->target) : nullptr;
+  const auto* const form = forms ? form_with_field(*forms, last_part(path)) : nullptr;
+  if (!form)
+    return false;
+  if (!form->fits())
+    form->choose();
+  given_[key->path] = name;
+  auto field = *find_key(form->fields, last_part(path));
+  field.path = path;
+  read_value(field, node, name);
+  if (broken_.contains(path))
+    broken_.insert(key->path);
+  return true;
+}
+
+void ConfigReader::read_old(const OldKey& old, const YAML::Node& node, const Place& name) {
+  note_given(old.key.path, name);
+  read_value(old.key, node, name);
+  for (const auto& now : old.replaced) {
+    given_[now] = given_[old.key.path];
+    if (broken_.contains(old.key.path))
+      broken_.insert(now);
+  }
+  if (old.changed && !broken_.contains(old.key.path))
+    old.changed();
+}
+
+void ConfigReader::note_given(const std::string& key, const Place& place) {
+  auto& given = whole_[key];
+  (in_override_ ? given.in_override : given.in_document) = place;
+}
+
+void ConfigReader::refuse_both(const OldKey& old, const std::string& now) {
+  const auto before = whole_.find(old.key.path), after = whole_.find(now);
+  if (before == whole_.end() || after == whole_.end())
+    return;
+  for (const auto where : {&Given::in_document, &Given::in_override})
+    if (before->second.*where && after->second.*where)
+      report(*(before->second.*where), old.key.path,
+             fmt::format("given together with {}, which replaces it", now), "one of them");
+}
+
+void ConfigReader::finish() {
+  for (const auto& old : old_.all())
+    for (const auto& now : old.replaced)
+      refuse_both(old, now);
+  old_.apply();
+  add(old_.conflicts());
+}
+
+std::vector<std::string> ConfigReader::warnings() const {
+  std::vector<std::string> lines;
+  for (const auto& old : old_.all())
+    if (whole_.contains(old.key.path))
+      lines.push_back(warning_of(old));
+  return lines;
 }
 
 void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, const Place& name) {
@@ -203,7 +277,7 @@ void ConfigReader::report_unknown(const std::string& path, const Place& name) {
   // The section may be the wrong part of an override's path: report the first unknown part.
   const auto section = parent(path);
   if (!is_config_section(section)) {
-    if (find(section))
+    if (find_key(keys_, section))
       report(name, path, fmt::format("unknown key: {} is a value, not a section", section));
     else
       report_unknown(section, name);
@@ -220,19 +294,6 @@ void ConfigReader::report_unknown(const std::string& path, const Place& name) {
   report(name, path, "unknown key", fmt::format("{}", fmt::join(known, ", ")), std::move(near));
 }
 
-const ConfigKey* ConfigReader::find(const std::string& path) const {
-  const auto found =
-      std::find_if(keys_.begin(), keys_.end(), [&](const auto& key) { return key.path == path; });
-  return found == keys_.end() ? nullptr : &*found;
-}
-
-const ConfigKey* ConfigReader::short_form(const std::string& section) const {
-  for (const auto& known : config_sections())
-    if (known.path == section && !known.short_form.empty())
-      return find(join_path(section, std::string{known.short_form}));
-  return nullptr;
-}
-
 std::vector<std::string> ConfigReader::children(const std::string& section) const {
   std::vector<std::string> names;
   const auto add_child = [&](const std::string& path) {
@@ -240,7 +301,8 @@ std::vector<std::string> ConfigReader::children(const std::string& section) cons
       names.push_back(last_part(path));
   };
   for (const auto& key : keys_)
-    add_child(key.path);
+    if (!key.hidden)
+      add_child(key.path);
   for (const auto& known : config_sections())
     add_child(std::string{known.path});
   return names;

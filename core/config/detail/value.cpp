@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
+#include <set>
 
 namespace troupe {
 
@@ -81,6 +84,14 @@ std::optional<std::string> expanded(const std::string& text, const ConfigRule& r
   return home + text.substr(1);
 }
 
+/// Whether every name of the mapping is a field of the form.
+bool has_fields_of(const ConfigForm& form, const YAML::Node& mapping) {
+  for (const auto& entry : mapping)
+    if (!entry.first.IsScalar() || !find_key(form.fields, entry.first.Scalar()))
+      return false;
+  return form.is_mapping();
+}
+
 /// Assigns the node to the target's type; adds to `problems` if the node does not fit.
 struct Assign {
   const YAML::Node& node;
@@ -105,6 +116,13 @@ struct Assign {
       fails(echoed(node.Scalar()) + " is out of range");
   }
 
+  /// Reports a list or a mapping with too many items.
+  bool is_too_long() const {
+    if (node.size() <= longest_config_list)
+      return false;
+    fails(fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
+    return true;
+  }
   bool is_quoted_number() const {
     return !is_plain(node) && node.Scalar().find_first_not_of("0123456789") == std::string::npos;
   }
@@ -142,77 +160,57 @@ struct Assign {
     else
       fails("cannot expand ~/: HOME is not set");
   }
+  /// Assigns a scalar that is parsed as text.
+  template <class T>
+  void parsed(T* target, std::optional<T> (*parse)(std::string_view), const char* what) const {
+    if (const auto value = node.IsScalar() ? parse(node.Scalar()) : std::nullopt)
+      *target = *value;
+    else
+      fails(fmt::format("{} is not {}", describe_node(node), what));
+  }
+
   void operator()(std::chrono::milliseconds* target) const {
-    const auto duration = node.IsScalar() ? parse_duration(node.Scalar()) : std::nullopt;
-    if (duration)
-      *target = *duration;
-    else
-      fails(describe_node(node) + " is not a duration");
+    parsed(target, parse_duration, "a duration");
   }
-  void operator()(Interval* target) const {
-    const auto interval = node.IsScalar() ? parse_interval(node.Scalar()) : std::nullopt;
-    if (interval)
-      *target = *interval;
-    else
-      fails(describe_node(node) + " is not an interval");
-  }
+  void operator()(Interval* target) const { parsed(target, parse_interval, "an interval"); }
   void operator()(Length* target) const {
     double epochs = 0;
     if (is_plain(node) && parse_number(node.Scalar(), epochs) && std::isfinite(epochs))
       *target = {epochs};
-    else if (const auto length = node.IsScalar() ? parse_length(node.Scalar()) : std::nullopt)
-      *target = *length;
     else
-      fails(describe_node(node) + " is not a length");
+      parsed(target, parse_length, "a length");
   }
-  void operator()(StrategyKind* target) const {
-    std::string name;
-    const auto before = problems.size();
-    (*this)(&name);
-    if (problems.size() != before)
+  void operator()(const ChoiceTarget& target) const {
+    std::string word;
+    if (!assigns(&word))
       return;
-    if (const auto kind = strategy_named(name))
-      *target = *kind;
-    else
-      fails(fmt::format("\"{}\" is not a choice", echoed(name, 60)), suggest(name, rule.choices));
+    const auto allowed = choices_of(target, rule);
+    if (std::ranges::count(allowed, word) == 0)
+      return fails(not_a_choice(word), suggest(word, allowed));
+    const auto found = std::ranges::find(target.words, word);
+    *target.number = static_cast<std::uint8_t>(found - target.words.begin());
   }
-  void operator()(RecomputeConfig* target) const {
-    using Kind = RecomputeConfig::Kind;
-    if (node.IsSequence()) {
-      RecomputeConfig named{.kind = Kind::names};
-      const auto before = problems.size();
-      (*this)(&named.names);
-      if (problems.size() == before && named.names.empty())
-        fails("the list is empty", "none");
-      else if (problems.size() == before)
-        *target = std::move(named);
-    } else if (node.IsMap()) {
-      if (node.size() != 1 || !node["fit"])
-        return fails("the only mapping allowed here is {fit: SIZE}");
-      RecomputeConfig fitting{.kind = Kind::fit};
-      const YAML::Node size = node["fit"];
-      const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
-      const auto before = problems.size();
-      Assign{size, bytes, problems}(&fitting.fit_bytes);
-      if (problems.size() == before && fitting.fit_bytes == 0)
-        fails("nothing fits into 0 bytes");
-      else if (problems.size() == before)
-        *target = fitting;
-    } else if (node.IsScalar() && !is_null(node)) {
-      static const std::array<std::string, 2> words = {"none", "block"};
-      if (node.Scalar() != "none" && node.Scalar() != "block")
-        return fails(describe_node(node) + " is not a choice", suggest(node.Scalar(), words));
-      *target = {.kind = node.Scalar() == "block" ? Kind::block : Kind::none};
-    } else {
-      wrong_type();
-    }
+  void operator()(Augmentation* target) const { (*this)(choice(*target)); }
+  void operator()(const FormsTarget& target) const {
+    if (node.IsMap())
+      return assign_mapping(target);
+    if (const auto* form = form_with_word(target))
+      return form->choose();
+    assign_plain(target);
+  }
+  void operator()(std::array<double, 2>* target) const {
+    std::vector<double> values;
+    if (!assigns(&values))
+      return;
+    if (values.size() != target->size())
+      return fails(fmt::format("{} numbers instead of {}", values.size(), target->size()));
+    std::ranges::copy(values, target->begin());
   }
   void operator()(std::map<std::string, double>* target) const {
     if (!node.IsMap())
       return wrong_type();
-    if (node.size() > longest_config_list)
-      return fails(
-          fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
+    if (is_too_long())
+      return;
     std::map<std::string, double> values;
     const auto before = problems.size();
     for (const auto& entry : node) {
@@ -225,6 +223,68 @@ struct Assign {
     if (problems.size() == before)
       *target = std::move(values);
   }
+  static std::string not_a_choice(const std::string& word) {
+    return fmt::format("\"{}\" is not a choice", echoed(word, 60));
+  }
+  /// Returns the form whose word the node is; null if there is none.
+  const ConfigForm* form_with_word(const FormsTarget& target) const {
+    for (const auto& form : target.forms)
+      if (form.word == "null" ? is_null(node)
+                              : !form.word.empty() && node.IsScalar() && node.Scalar() == form.word)
+        return &form;
+    return nullptr;
+  }
+  /// Assigns a mapping to the first form that has all its names as fields.
+  void assign_mapping(const FormsTarget& target) const {
+    const auto form = std::ranges::find_if(
+        target.forms, [&](const ConfigForm& each) { return has_fields_of(each, node); });
+    if (form == target.forms.end() || node.size() == 0)
+      return fails(node.size() == 0 ? "the mapping is empty"
+                                    : "the mapping has names that are not allowed here");
+    form->choose();
+    std::set<std::string> names;
+    for (const auto& entry : node) {
+      const auto& field = *find_key(form->fields, entry.first.Scalar());
+      if (!names.insert(field.path).second)
+        fails(field.path + " is given twice");
+      const YAML::Node value = entry.second;
+      std::vector<ValueProblem> found;
+      Assign{value, field.rule, found}(field);
+      for (auto& problem : found)
+        fails(fmt::format("{}: {}", field.path, problem.what), std::move(problem.suggestion));
+    }
+  }
+  /// Assigns a list, a number or a text to the first form that can hold it.
+  void assign_plain(const FormsTarget& target) const {
+    std::vector<std::string> words;
+    std::vector<ValueProblem> found;
+    for (const auto& form : target.forms) {
+      if (!form.word.empty())
+        words.emplace_back(form.word);
+      if (form.fields.empty() || form.is_mapping())
+        continue;
+      found.clear();
+      form.choose();
+      Assign{node, form.fields.front().rule, found}(form.fields.front());
+      if (found.empty())
+        return;
+    }
+    if (is_text(node) && node.IsScalar() && !is_null(node) && !words.empty())
+      return fails(not_a_choice(node.Scalar()), suggest(node.Scalar(), words));
+    if (found.empty())
+      return wrong_type();
+    std::ranges::move(found, std::back_inserter(problems));
+  }
+  void operator()(const ConfigKey& field) const {
+    std::visit([this](const auto& target) { (*this)(target); }, field.target);
+  }
+  /// Assigns the node to another target; returns whether it fits.
+  template <class T>
+  bool assigns(T* target) const {
+    const auto before = problems.size();
+    (*this)(target);
+    return problems.size() == before;
+  }
   /// Assigns a part of this value.
   template <class T>
   void operator()(const YAML::Node& part, T* target) const {
@@ -232,27 +292,18 @@ struct Assign {
   }
   template <class T>
   void operator()(std::optional<T>* target) const {
-    if (is_null(node)) {
+    if (T value = {}; is_null(node))
       target->reset();
-      return;
-    }
-    T value = {};
-    const auto before = problems.size();
-    (*this)(&value);
-    if (problems.size() == before)
+    else if (assigns(&value))
       *target = std::move(value);
   }
   template <class T>
   void operator()(std::vector<T>* target) const {
-    if (!node.IsSequence()) {
-      wrong_type(node.IsScalar() && !is_null(node) ? fmt::format("[{}]", node.Scalar())
-                                                   : std::string{});
+    if (!node.IsSequence())
+      return wrong_type(node.IsScalar() && !is_null(node) ? fmt::format("[{}]", node.Scalar())
+                                                          : std::string{});
+    if (is_too_long())
       return;
-    }
-    if (node.size() > longest_config_list) {
-      fails(fmt::format("{} items exceed the limit of {}", node.size(), longest_config_list));
-      return;
-    }
     std::vector<T> values(node.size());
     const auto before = problems.size();
     for (std::size_t i = 0; i < node.size(); ++i) {
@@ -279,12 +330,8 @@ std::string describe_node(const YAML::Node& node) {
 
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key) {
   std::vector<ValueProblem> problems;
-  std::visit([&](auto* target) { Assign{node, key.rule, problems}(target); }, key.target);
-  if (!problems.empty())
-    return problems;
-  for (auto& breach : check_rule(key))
-    problems.push_back({std::move(breach.what), std::move(breach.suggestion), breach.item});
-  return problems;
+  Assign{node, key.rule, problems}(key);
+  return problems.empty() ? check_rule(key) : problems;
 }
 
 } // namespace troupe

@@ -12,13 +12,6 @@ class Node;
 
 namespace troupe {
 
-/// The problem of a rejected value or list item.
-struct ValueProblem {
-  std::string what;
-  std::string suggestion = {};
-  int item = -1; ///< index in a list
-};
-
 /// Sets the key's member and checks the key's rule. Leaves the member unchanged if the value has
 /// the wrong type.
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key);

@@ -2,7 +2,7 @@
 
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/launch/detail/whole_number.hpp"
+#include "core/whole_number.hpp"
 
 #include <algorithm>
 

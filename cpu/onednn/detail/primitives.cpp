@@ -53,41 +53,34 @@ dnnl::primitive_attr attributes(const Epilogue& epilogue, const Descriptor& y) {
   return attr;
 }
 
-dnnl::convolution_forward::primitive_desc describe_inference(const Library& library,
-                                                             const ConvolutionDescriptors& d,
-                                                             const Descriptor& bias,
-                                                             const Epilogue& epilogue) {
-  constexpr auto kind = dnnl::prop_kind::forward_inference;
+/// Describes a primitive of class P with these operands.
+template <class P, class... Operands>
+typename P::primitive_desc describe_primitive(const Library& library,
+                                              const dnnl::primitive_attr& attr,
+                                              const Operands&... operands) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {library.engine,
-          kind,
-          algorithm,
-          d.x,
-          d.weights,
-          bias,
-          d.y,
-          d.strides,
-          d.padding,
-          d.padding,
-          attributes(epilogue, d.y)};
+  return {library.engine, operands..., attr};
 #else
-  return {{kind, algorithm, d.x, d.weights, bias, d.y, d.strides, d.padding, d.padding},
-          attributes(epilogue, d.y),
-          library.engine};
+  return {typename P::desc{operands...}, attr, library.engine};
+#endif
+}
+
+/// Describes a backward primitive; `forward` describes the forward one.
+template <class P, class Forward, class... Operands>
+typename P::primitive_desc describe_backward(const Library& library, const Forward& forward,
+                                             const Operands&... operands) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {library.engine, operands..., forward, attributes()};
+#else
+  return {typename P::desc{operands...}, attributes(), library.engine, forward};
 #endif
 }
 
 dnnl::convolution_forward::primitive_desc describe_forward(const Library& library,
                                                            const ConvolutionDescriptors& d) {
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  return {library.engine, kind,      algorithm, d.x,         d.weights, d.y,
-          d.strides,      d.padding, d.padding, attributes()};
-#else
-  return {{kind, algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding},
-          attributes(),
-          library.engine};
-#endif
+  return describe_primitive<dnnl::convolution_forward>(
+      library, attributes(), dnnl::prop_kind::forward_training, algorithm, d.x, d.weights, d.y,
+      d.strides, d.padding, d.padding);
 }
 
 /// The library requires a forward primitive for a backward one; the layout of its weights does not
@@ -185,7 +178,9 @@ std::optional<Primitive> convolution_forward(const Library& library,
   if (epilogue.bias) {
     const ConvolutionDescriptors d{problem, weights, problem.activations};
     const Descriptor bias{{problem.out}, dnnl::memory::data_type::f32, Tag::a};
-    const auto pd = describe_inference(library, d, bias, epilogue);
+    const auto pd = describe_primitive<dnnl::convolution_forward>(
+        library, attributes(epilogue, d.y), dnnl::prop_kind::forward_inference, algorithm, d.x,
+        d.weights, bias, d.y, d.strides, d.padding, d.padding);
     return Primitive{library,
                      dnnl::convolution_forward{pd},
                      pd,
@@ -210,17 +205,9 @@ std::optional<Primitive> convolution_backward_data(const Library& library,
                                                    const ConvolutionProblem& problem,
                                                    const Descriptor* weights) try {
   const ConvolutionDescriptors d{problem, weights, problem.activations};
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::convolution_backward_data::primitive_desc pd{
-      library.engine,         algorithm,   d.x, d.weights, d.y, d.strides, d.padding, d.padding,
-      hint(library, problem), attributes()};
-#else
-  const dnnl::convolution_backward_data::primitive_desc pd{
-      {algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding},
-      attributes(),
-      library.engine,
-      hint(library, problem)};
-#endif
+  const auto pd = describe_backward<dnnl::convolution_backward_data>(
+      library, hint(library, problem), algorithm, d.x, d.weights, d.y, d.strides, d.padding,
+      d.padding);
   return Primitive{library,
                    dnnl::convolution_backward_data{pd},
                    pd,
@@ -235,17 +222,9 @@ std::optional<Primitive> convolution_backward_weights(const Library& library,
                                                       const ConvolutionProblem& problem,
                                                       const Descriptor* weights) try {
   const ConvolutionDescriptors d{problem, weights, DType::f32};
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::convolution_backward_weights::primitive_desc pd{
-      library.engine,         algorithm,   d.x, d.weights, d.y, d.strides, d.padding, d.padding,
-      hint(library, problem), attributes()};
-#else
-  const dnnl::convolution_backward_weights::primitive_desc pd{
-      {algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding},
-      attributes(),
-      library.engine,
-      hint(library, problem)};
-#endif
+  const auto pd = describe_backward<dnnl::convolution_backward_weights>(
+      library, hint(library, problem), algorithm, d.x, d.weights, d.y, d.strides, d.padding,
+      d.padding);
   return Primitive{library,
                    dnnl::convolution_backward_weights{pd},
                    pd,
@@ -274,13 +253,8 @@ Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const
     sum.append_sum(1.0f);
     attr.set_post_ops(sum);
   }
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::matmul::primitive_desc pd{library.engine, describe(a), describe(b),
-                                        bias,           describe(c), attr};
-#else
-  const dnnl::matmul::primitive_desc pd{
-      {describe(a), describe(b), bias, describe(c)}, attr, library.engine};
-#endif
+  const auto pd =
+      describe_primitive<dnnl::matmul>(library, attr, describe(a), describe(b), bias, describe(c));
   return {library,
           dnnl::matmul{pd},
           pd,
@@ -295,16 +269,10 @@ Primitive weight_gradient(const Library& library, const WeightGradientProblem& p
   const Descriptor weights{{p.out, p.in}, data_type(p.dtype), Tag::ab};
   const Descriptor dweights{{p.out, p.in}, dnnl::memory::data_type::f32, Tag::ab};
   const Descriptor y{{p.rows, p.out}, data_type(p.dtype), Tag::ab};
-  constexpr auto kind = dnnl::prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::inner_product_forward::primitive_desc forward{library.engine, kind, x, weights, y};
-  const dnnl::inner_product_backward_weights::primitive_desc pd{
-      library.engine, x, dweights, y, forward, attributes()};
-#else
-  const dnnl::inner_product_forward::primitive_desc forward{{kind, x, weights, y}, library.engine};
-  const dnnl::inner_product_backward_weights::primitive_desc pd{
-      {x, dweights, y}, attributes(), library.engine, forward};
-#endif
+  const auto forward = describe_primitive<dnnl::inner_product_forward>(
+      library, dnnl::primitive_attr{}, dnnl::prop_kind::forward_training, x, weights, y);
+  const auto pd =
+      describe_backward<dnnl::inner_product_backward_weights>(library, forward, x, dweights, y);
   return {library,
           dnnl::inner_product_backward_weights{pd},
           pd,

@@ -91,22 +91,26 @@ void gather_images(const ProductProblem& p, std::int64_t images, const std::byte
 
 } // namespace
 
-ProductForward::ProductForward(const Lowering& lowering, const Node& node,
-                               const ProductProblem& problem)
+ProductBySlices::ProductBySlices(const Lowering& lowering, const Node& node,
+                                 const ProductProblem& problem, Direction direction)
     : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
       threads_{lowering.options.threads}, product_{slice_product(lowering, node, problem, slicing_,
-                                                                 true)} {
-  const std::int64_t rows = slicing_.images * problem.rows;
-  library_bytes_ = aligned(product_.scratchpad_bytes());
-  // Gathered pixels, then their f32 values; each has a place only if needed.
-  x_bytes_ = 0;
-  if (problem.grid)
-    x_bytes_ += aligned(bytes_of(rows * problem.in, problem.stored));
-  if (problem.widens())
-    x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
-  y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
-  name = "product " + product_.implementation();
+                                                                 direction == Direction::forward)},
+      library_bytes_{aligned(product_.scratchpad_bytes())} {
   operations = problem.operations();
+}
+
+ProductForward::ProductForward(const Lowering& lowering, const Node& node,
+                               const ProductProblem& problem)
+    : ProductBySlices{lowering, node, problem, Direction::forward} {
+  // Gathered pixels, then their f32 values; each has a place only if needed.
+  if (problem.grid)
+    x_bytes_ += aligned(bytes_of(rows_of_slice() * problem.in, problem.stored));
+  if (problem.widens())
+    x_bytes_ += aligned(bytes_of(rows_of_slice() * problem.in, problem.computed));
+  y_bytes_ =
+      problem.widens() ? aligned(bytes_of(rows_of_slice() * problem.out, problem.computed)) : 0;
+  name = "product " + product_.implementation();
 }
 
 Status ProductForward::take_weights(Lowering& lowering) {
@@ -121,7 +125,7 @@ Status ProductForward::take_weights(Lowering& lowering) {
 }
 
 std::size_t ProductForward::scratch_bytes() const {
-  return slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
+  return slicing_.workers(threads_) * slice_bytes();
 }
 
 Status ProductForward::run(const Frame& frame) {
@@ -129,10 +133,10 @@ Status ProductForward::run(const Frame& frame) {
   auto* const y = frame.data<std::byte>(node_.outputs[0]);
   auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
   const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
-  const std::int64_t rows = slicing_.images * problem_.rows;
+  const std::int64_t rows = rows_of_slice();
   begin_consumers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
-    std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
+    std::byte* const library = frame.scratch() + worker * slice_bytes();
     std::byte* place = library + library_bytes_;
     std::byte* from =
         x + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
@@ -163,19 +167,14 @@ Status ProductForward::run(const Frame& frame) {
 
 ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& node,
                                          const ProductProblem& problem)
-    : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
-      threads_{lowering.options.threads}, product_{slice_product(lowering, node, problem, slicing_,
-                                                                 false)} {
-  const std::int64_t rows = slicing_.images * problem.rows;
-  library_bytes_ = aligned(product_.scratchpad_bytes());
+    : ProductBySlices{lowering, node, problem, Direction::backward_data} {
   // dy in f32; with a stride, dx in its stored type reuses this place.
-  y_bytes_ = problem.widens() ? aligned(std::max(bytes_of(rows * problem.out, problem.computed),
-                                                 bytes_of(rows * problem.in, problem.stored)))
-                              : 0;
-  x_bytes_ =
-      problem.widens() || problem.grid ? aligned(bytes_of(rows * problem.in, problem.computed)) : 0;
+  if (problem.widens())
+    y_bytes_ = aligned(std::max(bytes_of(rows_of_slice() * problem.out, problem.computed),
+                                bytes_of(rows_of_slice() * problem.in, problem.stored)));
+  if (problem.widens() || problem.grid)
+    x_bytes_ = aligned(bytes_of(rows_of_slice() * problem.in, problem.computed));
   name = "product backward data " + product_.implementation();
-  operations = problem.operations();
 }
 
 Status ProductBackwardData::take_weights(Lowering& lowering) {
@@ -201,20 +200,19 @@ std::byte* ProductBackwardData::weights(const Frame& frame) const {
 }
 
 std::size_t ProductBackwardData::scratch_bytes() const {
-  return packed_bytes() + slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
+  return packed_bytes() + slicing_.workers(threads_) * slice_bytes();
 }
 
 Status ProductBackwardData::run(const Frame& frame) {
   auto* const dy = frame.data<std::byte>(node_.inputs[0]);
   auto* const dx = frame.data<std::byte>(node_.outputs[0]);
   auto* const weight = weights(frame);
-  const std::int64_t rows = slicing_.images * problem_.rows;
+  const std::int64_t rows = rows_of_slice();
   const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
   const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
   begin_consumers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
-    std::byte* const library =
-        frame.scratch() + packed_bytes() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
+    std::byte* const library = frame.scratch() + packed_bytes() + worker * slice_bytes();
     std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
     std::byte* const to =
         dx + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);

@@ -30,34 +30,43 @@ struct ProductProblem {
   }
 };
 
-/// y = x * weight^T [+ bias].
-class ProductForward final : public Step, public SliceProducer {
+/// Multiplies an activation (or its gradient) by the weight, slice by slice.
+class ProductBySlices : public Step, public SliceProducer {
 public:
-  ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem);
-  /// Finds or makes the weight in the layout that the product reads.
-  Status take_weights(Lowering& lowering);
   bool writes_slices() const override { return slicing_.side_by_side; }
   bool by_library_threads() const override { return !slicing_.side_by_side; }
-  std::size_t scratch_bytes() const override;
-  Status run(const Frame& frame) override;
 
-private:
+protected:
+  ProductBySlices(const Lowering& lowering, const Node& node, const ProductProblem& problem,
+                  Direction direction);
+  /// Rows of a slice.
+  std::int64_t rows_of_slice() const { return slicing_.images * problem_.rows; }
+  std::size_t slice_bytes() const { return library_bytes_ + x_bytes_ + y_bytes_; }
+
   Node node_;
   ProductProblem problem_;
   const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read
   Slicing slicing_;
   int threads_;
   MatrixProduct product_;
-  std::size_t library_bytes_, x_bytes_, y_bytes_;
+  std::size_t library_bytes_, x_bytes_ = 0, y_bytes_ = 0;
+};
+
+/// y = x * weight^T [+ bias].
+class ProductForward final : public ProductBySlices {
+public:
+  ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem);
+  /// Finds or makes the weight in the layout that the product reads.
+  Status take_weights(Lowering& lowering);
+  std::size_t scratch_bytes() const override;
+  Status run(const Frame& frame) override;
 };
 
 /// dx = dy * weight.
-class ProductBackwardData final : public Step, public SliceProducer {
+class ProductBackwardData final : public ProductBySlices {
 public:
   ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem);
   Status take_weights(Lowering& lowering);
-  bool writes_slices() const override { return slicing_.side_by_side; }
-  bool by_library_threads() const override { return !slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 
@@ -65,14 +74,7 @@ private:
   std::size_t packed_bytes() const;
   std::byte* weights(const Frame& frame) const;
 
-  Node node_;
-  ProductProblem problem_;
-  const ParameterCopy* weights_ = nullptr;
   std::optional<WeightPacking> packing_; ///< packs the parameter for each run, in place of a copy
-  Slicing slicing_;
-  int threads_;
-  MatrixProduct product_;
-  std::size_t library_bytes_, x_bytes_, y_bytes_;
 };
 
 /// dweight = dy^T * x, on the whole batch.

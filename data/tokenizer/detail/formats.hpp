@@ -1,12 +1,12 @@
 /// Readers of the tokenizer files that open.hpp describes.
 #pragma once
 
+#include "core/config/data.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <filesystem>
-#include <string_view>
 
 namespace troupe::data {
 
@@ -19,7 +19,7 @@ Result<TokenizerParts> read_gpt2(const std::filesystem::path& vocabulary,
 Result<TokenizerParts> read_hugging_face(const std::filesystem::path& path,
                                          const nlohmann::json& root);
 
-/// `split` is data.tokenizer_split.
-Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::string_view split);
+/// `split` is that of data.tokenizer.
+Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, TokenizerSplit split);
 
 } // namespace troupe::data

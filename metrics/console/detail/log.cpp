@@ -1,11 +1,11 @@
 #include "metrics/console/detail/log.hpp"
 
 #include "core/escape.hpp"
+#include "metrics/json_values.hpp"
+#include "metrics/log_sink.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>
-#include <nlohmann/json.hpp>
-#include <spdlog/sinks/sink.h>
 
 #include <algorithm>
 #include <string>
@@ -28,41 +28,28 @@ std::string as_text(const spdlog::details::log_msg& message) {
 }
 
 std::string as_json(const spdlog::details::log_msg& message) {
-  const nlohmann::ordered_json object = {
-      {"time", utc_milliseconds(message.time)},
-      {"level", level_name(message.level)},
-      {"event", "log"},
-      {"message", std::string_view(message.payload.data(), message.payload.size())}};
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return dumped({{"time", utc_milliseconds(message.time)},
+                 {"level", level_name(message.level)},
+                 {"event", "log"},
+                 {"message", std::string_view(message.payload.data(), message.payload.size())}});
 }
 
-/// Takes no lock: the screen locks, and flushes each line.
-class ScreenSink : public spdlog::sinks::sink {
-public:
-  ScreenSink(Screen& screen, LogFormat format) : screen_(screen), format_(format) {}
-
-  void log(const spdlog::details::log_msg& message) override {
-    if (format_ == LogFormat::json)
-      return screen_.write_line(Screen::Target::out, as_json(message));
-    screen_.write_line(message.level >= spdlog::level::warn ? Screen::Target::err
-                                                            : Screen::Target::out,
-                       as_text(message));
-  }
-  void flush() override {}
-  void set_pattern(const std::string&) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
-
-private:
-  Screen& screen_;
-  const LogFormat format_;
-};
+/// The screen locks, and flushes each line.
+void write(Screen& screen, LogFormat format, const spdlog::details::log_msg& message) {
+  if (format == LogFormat::json)
+    return screen.write_line(Screen::Target::out, as_json(message));
+  screen.write_line(message.level >= spdlog::level::warn ? Screen::Target::err
+                                                         : Screen::Target::out,
+                    as_text(message));
+}
 
 } // namespace
 
 std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
                                             spdlog::level::level_enum level,
                                             const spdlog::sink_ptr& also) {
-  const auto shown = std::make_shared<ScreenSink>(screen, format);
+  const auto shown = std::make_shared<LogSink>(
+      [&screen, format](const auto& message) { write(screen, format, message); });
   shown->set_level(level);
   auto logger = std::make_shared<spdlog::logger>("troupe", shown);
   if (also) {

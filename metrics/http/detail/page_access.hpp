@@ -5,8 +5,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace troupe::metrics {
+
+/// Whether the header "Basic BASE64" (RFC 7617) contains this password, with any user name.
+/// Compares in constant time, so that the duration does not reveal how much of the password was
+/// right.
+bool has_password(std::string_view authorization, std::string_view password);
 
 struct PageAccess {
   std::optional<std::string> password = {}; ///< required if set

@@ -3,7 +3,6 @@
 
 #include "core/net/descriptor.hpp"
 #include "metrics/http/detail/followers.hpp"
-#include "metrics/http/detail/https.hpp"
 #include "metrics/http/detail/routes.hpp"
 #include "metrics/http/detail/session.hpp"
 
@@ -15,9 +14,13 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 namespace troupe::metrics {
+
+/// The server's TLS certificate; null: plain HTTP.
+using HttpsContext = std::unique_ptr<boost::asio::ssl::context>;
 
 class HttpServer {
 public:

@@ -1,14 +1,16 @@
 #include "metrics/http/detail/session.hpp"
 
-#include "metrics/http/detail/head.hpp"
 #include "metrics/http/detail/server.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/detect_ssl.hpp>
+#include <boost/beast/http/message.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
 
 namespace troupe::metrics {
 
@@ -50,6 +52,27 @@ bool is_nonsense(const boost::system::error_code& error) {
 template <class Text>
 std::string text_of(const Text& view) {
   return {view.data(), view.size()};
+}
+
+beast::string_view beast_view(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+/// The head of a response.
+std::string head_of(const HttpAnswer& answer) {
+  http::response_header<> head;
+  head.version(11);
+  head.result(answer.status);
+  head.set(http::field::content_type, beast_view(answer.content_type));
+  if (!answer.followed)
+    head.set(http::field::content_length, std::to_string(answer.body.size()));
+  head.set(http::field::cache_control, "no-store");
+  head.set(http::field::connection, "close");
+  for (const auto& [name, value] : answer.headers)
+    head.set(beast_view(name), beast_view(value));
+  std::ostringstream text;
+  text << head;
+  return text.str();
 }
 
 } // namespace

@@ -74,12 +74,6 @@ void Families::set(const MetricName& metric, double value, LabelValues labels) {
   gauges_.at(metric.name).value(labels).Set(value);
 }
 
-void Families::set(const MetricName& metric, const std::optional<double>& value,
-                   LabelValues labels) {
-  if (value)
-    set(metric, *value, labels);
-}
-
 void Families::forget(const MetricName& metric, LabelValues labels) {
   gauges_.at(metric.name).forget(labels);
 }

@@ -1,27 +1,90 @@
-/// One family of series for each metric in names::all(). Thread-safe.
+/// The series of each metric by their labels, and their text.
 #pragma once
 
-#include "metrics/registry/detail/family.hpp"
+#include "metrics/metric_name.hpp"
+#include "metrics/registry/detail/value_text.hpp"
 
+#include <prometheus/family.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
 #include <atomic>
+#include <functional>
+#include <initializer_list>
 #include <map>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace troupe::metrics {
 
+/// In the order of the metric's label names.
+using LabelValues = std::initializer_list<std::string_view>;
+
+/// kind="weights",rank="0": the labels as in the text format, sorted by name.
+std::string label_text(const MetricName& metric, LabelValues values);
+prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
+
+/// `Value` is prometheus::Gauge, Counter or Histogram. prometheus-cpp owns and counts the series.
+/// Its collect copies every label at each scrape, so the text is written here. Thread-safe.
+template <class Value>
+class Family {
+public:
+  Family(const MetricName& metric, prometheus::Family<Value>& values)
+      : metric_{metric}, values_{values} {}
+
+  /// Returns the series of these labels; creates it on first use, constructed from `more`.
+  template <class... More>
+  Value& value(LabelValues labels, const More&... more) {
+    auto text = label_text(metric_, labels);
+    const std::lock_guard lock{mutex_};
+    const auto found = series_.find(text);
+    if (found != series_.end())
+      return *found->second;
+    auto& made = values_.Add(labels_of(metric_, labels), more...);
+    series_.emplace(std::move(text), &made);
+    return made;
+  }
+
+  void forget(LabelValues labels) {
+    const std::lock_guard lock{mutex_};
+    if (const auto found = series_.find(label_text(metric_, labels)); found != series_.end()) {
+      values_.Remove(found->second);
+      series_.erase(found);
+    }
+  }
+
+  void forget_all() {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [labels, value] : series_)
+      values_.Remove(value);
+    series_.clear();
+  }
+
+  /// Writes nothing if the family has no series.
+  void write(std::string& text) const {
+    const std::lock_guard lock{mutex_};
+    if (!series_.empty())
+      write_head(text, metric_);
+    for (const auto& [labels, value] : series_)
+      write_value(text, metric_.name, labels, *value);
+  }
+
+private:
+  const MetricName& metric_;
+  prometheus::Family<Value>& values_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Value*, std::less<>> series_;
+};
+
+/// One family of series for each metric in names::all(). Thread-safe.
 class Families {
 public:
   Families();
 
-  // Set gauges. An empty value sets nothing.
+  /// Sets a gauge.
   void set(const MetricName& metric, double value, LabelValues labels = {});
-  void set(const MetricName& metric, const std::optional<double>& value, LabelValues labels = {});
   /// Removes the series.
   void forget(const MetricName& metric, LabelValues labels);
 

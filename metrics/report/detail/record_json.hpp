@@ -3,9 +3,9 @@
 
 #include "core/config/strategies.hpp"
 #include "core/device/device.hpp"
+#include "metrics/json_values.hpp"
 #include "metrics/records/field.hpp"
 #include "metrics/records/step.hpp"
-#include "metrics/report/detail/json_values.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <array>

@@ -20,23 +20,19 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe::metrics {
 
-struct JsonNumber {
-  double value = 0;
-  std::int64_t whole = 0; ///< if it is a whole number
-  bool is_whole = false;
-};
+/// A value that is not an object, a list or null.
+using JsonScalar = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
 
 class Place;
 
 /// The functions with which values of a type take their parts from the parser.
 struct PlaceType {
-  void (*put_number)(void* value, const JsonNumber& number);
-  void (*put_flag)(void* value, bool flag);
-  void (*put_text)(void* value, const std::string& text);
+  void (*put)(void* value, const JsonScalar& scalar);
   Place (*member)(void* value, std::string_view key, std::size_t& next);
   Place (*item)(void* value, std::size_t index);
 };
@@ -49,17 +45,9 @@ public:
   template <class Value>
   static Place of(Value& value);
 
-  void put(const JsonNumber& number) const {
+  void put(const JsonScalar& scalar) const {
     if (type_)
-      type_->put_number(value_, number);
-  }
-  void put(bool flag) const {
-    if (type_)
-      type_->put_flag(value_, flag);
-  }
-  void put(const std::string& text) const {
-    if (type_)
-      type_->put_text(value_, text);
+      type_->put(value_, scalar);
   }
   /// Returns the place of an object's member. `next` is the field that is expected next, where the
   /// search for the key starts.
@@ -99,23 +87,30 @@ Value unknown_value() {
 }
 
 template <class Value>
-void put_number(Value& value, const JsonNumber& number) {
-  if constexpr (std::same_as<Value, double> || std::same_as<Value, std::optional<double>>)
-    value = number.value;
-  else if constexpr (std::same_as<Value, std::optional<std::int64_t>>)
-    value = number.is_whole ? std::optional{number.whole} : value;
-  else if constexpr (std::integral<Value> && !std::same_as<Value, bool>)
-    value = number.is_whole ? static_cast<Value>(number.whole) : value;
-}
-
-template <class Value>
-void put_text(Value& value, const std::string& text) {
+void put(Value& value, const std::string& text) {
   if constexpr (std::same_as<Value, std::string>)
     value = text;
   else if constexpr (std::same_as<Value, std::chrono::system_clock::time_point>)
     value = parse_utc(text).value_or(value);
   else if constexpr (std::same_as<Value, StrategyKind>)
-    value = strategy_named(text).value_or(value);
+    value = choice_named<StrategyKind>(text).value_or(value);
+}
+
+template <class Value>
+void put(Value& value, bool flag) {
+  if constexpr (std::same_as<Value, bool>)
+    value = flag;
+}
+
+/// A double takes any number; an integer, only whole ones.
+template <class Value, class Number>
+void put(Value& value, Number number) {
+  if constexpr (std::same_as<Value, double> || std::same_as<Value, std::optional<double>>)
+    value = static_cast<double>(number);
+  else if constexpr (std::integral<Number> && std::same_as<Value, std::optional<std::int64_t>>)
+    value = static_cast<std::int64_t>(number);
+  else if constexpr (std::integral<Number> && std::integral<Value> && !std::same_as<Value, bool>)
+    value = static_cast<Value>(number);
 }
 
 template <class Record>
@@ -175,15 +170,11 @@ Place item_of(std::vector<Item>& items, std::size_t index) {
 
 template <class Value>
 inline constexpr PlaceType place_type = {
-    .put_number = [](void* value,
-                     const JsonNumber& number) { put_number(*static_cast<Value*>(value), number); },
-    .put_flag =
-        [](void* value, bool flag) {
-          if constexpr (std::same_as<Value, bool>)
-            *static_cast<bool*>(value) = flag;
+    .put =
+        [](void* value, const JsonScalar& scalar) {
+          std::visit([value](const auto& given) { put(*static_cast<Value*>(value), given); },
+                     scalar);
         },
-    .put_text = [](void* value,
-                   const std::string& text) { put_text(*static_cast<Value*>(value), text); },
     .member = [](void* value, std::string_view key,
                  std::size_t& next) { return member_of(*static_cast<Value*>(value), key, next); },
     .item = [](void* value,

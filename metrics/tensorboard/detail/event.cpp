@@ -10,12 +10,12 @@ namespace {
 using protobuf::Message;
 
 /// Field numbers, by message.
-namespace field {
+namespace number {
 enum Event { wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 };
 enum Summary { value = 1 };
 enum Value { tag = 1, simple_value = 2 };
 enum SessionLog { status = 1 };
-} // namespace field
+} // namespace number
 
 constexpr std::int64_t session_starts = 1;
 
@@ -36,28 +36,30 @@ std::string record(const Message& event) {
 
 Message event_at(WallTime time) {
   const std::chrono::duration<double> seconds = time.time_since_epoch();
-  return std::move(Message{}.real(field::wall_time, seconds.count()));
+  return std::move(Message{}.real(number::wall_time, seconds.count()));
 }
 
 } // namespace
 
 std::string file_version_record(WallTime time) {
-  return record(event_at(time).text(field::file_version, "brain.Event:2"));
+  return record(event_at(time).text(number::file_version, "brain.Event:2"));
 }
 
 std::string restart_record(WallTime time, std::int64_t step) {
-  return record(event_at(time)
-                    .integer(field::step, step)
-                    .message(field::session_log, Message{}.integer(field::status, session_starts)));
+  return record(
+      event_at(time)
+          .integer(number::step, step)
+          .message(number::session_log, Message{}.integer(number::status, session_starts)));
 }
 
 std::string scalars_record(WallTime time, std::int64_t step, std::span<const Scalar> scalars) {
   Message summary;
   for (const auto& scalar : scalars)
-    summary.message(field::value, Message{}
-                                      .text(field::tag, scalar.tag)
-                                      .real(field::simple_value, static_cast<float>(scalar.value)));
-  return record(event_at(time).integer(field::step, step).message(field::summary, summary));
+    summary.message(number::value,
+                    Message{}
+                        .text(number::tag, scalar.tag)
+                        .real(number::simple_value, static_cast<float>(scalar.value)));
+  return record(event_at(time).integer(number::step, step).message(number::summary, summary));
 }
 
 } // namespace troupe::metrics

@@ -27,6 +27,12 @@ inline Status expect_outputs(Types outputs, std::size_t count) {
   return {};
 }
 
+inline Status expect_counts(Types inputs, std::size_t input_count, Types outputs,
+                            std::size_t output_count) {
+  TROUPE_TRY(expect_count(inputs, input_count));
+  return expect_outputs(outputs, output_count);
+}
+
 inline Status expect_rank(const TensorType& type, std::size_t rank, const char* what) {
   if (type.shape.rank() != rank)
     return wrong("{} must have {} dimensions, is {}", what, rank, type.shape.to_string());
@@ -43,6 +49,14 @@ inline Status expect_type(const TensorType& type, const TensorType& expected, co
 inline Status expect_floating(const TensorType& type, const char* what) {
   if (type.dtype != DType::f32 && type.dtype != DType::bf16 && type.dtype != DType::f16)
     return wrong("{} must be f32, bf16 or f16, is {}", what, to_string(type.dtype));
+  return {};
+}
+
+/// Checks rows of at least one channel each.
+inline Status expect_rows(const TensorType& type, const char* what) {
+  TROUPE_TRY(expect_floating(type, what));
+  if (type.shape.rank() < 2 || type.shape.dims.back() < 1)
+    return wrong("{} must be (N, ..., C), is {}", what, type.shape.to_string());
   return {};
 }
 
@@ -99,18 +113,29 @@ inline std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::in
 /// of dy.
 inline Status expect_inverse(Op forward, const Attributes& attributes,
                              const std::vector<TensorType>& forward_inputs, const TensorType& dy) {
-  const auto outputs = infer_outputs(forward, attributes, forward_inputs);
-  if (!outputs)
-    return failure(outputs.error());
-  return expect_type(dy, outputs->front(), "dy");
+  TROUPE_TRY(const auto outputs, infer_outputs(forward, attributes, forward_inputs));
+  return expect_type(dy, outputs.front(), "dy");
 }
 
 /// Checks an op that computes dx only from dy.
 template <Op forward>
 Status check_inverse(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 1));
-  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_counts(in, 1, out, 1));
   return expect_inverse(forward, attributes, {out[0]}, in[0]);
+}
+
+/// Checks an op that computes the gradient of a sum's second operand, from dy only.
+template <Op forward>
+Status check_addend_gradient(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_counts(in, 1, out, 1));
+  return expect_inverse(forward, attributes, {in[0], out[0]}, in[0]);
+}
+
+/// Checks an op that computes the gradient of a weight, the second input, from dy and the first.
+template <Op forward>
+Status check_weight_gradient(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_counts(in, 2, out, 1));
+  return expect_inverse(forward, attributes, {in[1], out[0]}, in[0]);
 }
 
 } // namespace troupe::nn::ops

@@ -1,5 +1,3 @@
-#include "nn/passes/detail/end_gradients.hpp"
-
 #include "nn/passes/detail/fusion_draft.hpp"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
-/// Base of the passes that fuse nodes if the device is then faster (fuse_statistics, fuse_max_pool,
-/// fuse_loss, fuse_block_ends, finish_block_ends).
+/// Base of the passes that fuse nodes.
 #pragma once
 
-#include "nn/passes/fuse_statistics.hpp"
+#include "nn/passes/fuse_training.hpp"
 
 namespace troupe::nn {
 
@@ -18,15 +17,18 @@ struct Ways {
   Time fused, apart;
 };
 
+/// For passes that always fuse.
+inline const FusionSupport no_support = {};
+
 /// Returns whether the node is a training batch norm that is neither synchronized nor fused with a
 /// pooling.
 bool is_batch_norm_of_this_rank(const Node& node, Op op);
 
-/// A training graph that is being rewritten. maker() and readers() refer to the original graph.
+/// A graph that is being rewritten. maker() and readers() refer to the original graph.
 class FusionDraft {
 public:
   /// `support` and `keep` must outlive it.
-  FusionDraft(const Graph& training, const FusionSupport& support,
+  FusionDraft(const Graph& graph, const FusionSupport& support,
               const std::vector<std::string>& keep);
 
 protected:
@@ -45,6 +47,7 @@ protected:
   }
   /// Returns the node of this op whose first output is the tensor.
   std::optional<NodeIndex> maker(TensorId id, Op op) const;
+  bool has_one_reader(TensorId id) const { return readers(id).size() == 1; }
   /// Returns whether the tensor is needed outside of the graph's nodes.
   bool is_kept(TensorId id) const;
 
@@ -57,6 +60,7 @@ protected:
   TensorId by_channel(TensorId like, const char* suffix, DType type = DType::f32);
 
   void drop(NodeIndex node) { dropped_[node] = true; }
+  bool is_dropped(NodeIndex node) const { return dropped_[node]; }
   void put_before(NodeIndex node, Node added) { before_[node].push_back(std::move(added)); }
 
   Graph graph_;
@@ -74,5 +78,10 @@ private:
 /// Makes batch_norm_finalize write factor and offset to these tensors, which have a type other than
 /// f32. If `also_f32` is set, it writes the f32 tensors, too.
 void narrow(Node& finalize, TensorId factor, TensorId offset, DType type, bool also_f32);
+
+/// Backward half of fuse_block_ends: add, batch_norm_backward {relu} -> conv2d_backward_data
+/// {batch_norm_relu}, batch_norm_input_gradient.
+Graph fuse_end_gradients(const Graph& training, const FusionSupport& support,
+                         const std::vector<std::string>& keep);
 
 } // namespace troupe::nn

@@ -1,13 +1,34 @@
 #include "nn/passes/detail/rewrite.hpp"
 
+#include <algorithm>
+
 namespace troupe::nn {
 
+namespace {
+
+/// Returns how often each tensor is an input, by TensorId.
 std::vector<int> count_uses(const Graph& graph) {
   std::vector<int> uses(graph.tensors.size());
   for (const auto& node : graph.nodes)
     for (const auto id : node.inputs)
       ++uses[static_cast<std::size_t>(id)];
   return uses;
+}
+
+} // namespace
+
+void drop_nodes(Graph& graph,
+                const std::function<bool(const Node&, const std::vector<int>& uses)>& wanted) {
+  auto uses = count_uses(graph);
+  std::vector<Node> nodes;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node)
+    if (wanted(*node, uses))
+      nodes.push_back(std::move(*node));
+    else
+      for (const auto id : node->inputs)
+        --uses[static_cast<std::size_t>(id)];
+  std::ranges::reverse(nodes);
+  graph.nodes = std::move(nodes);
 }
 
 Graph drop_unused_tensors(const Graph& graph) {

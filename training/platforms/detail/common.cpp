@@ -3,6 +3,9 @@
 #include "core/config/config.hpp"
 #include "training/platforms/platforms.hpp"
 
+#include <future>
+#include <vector>
+
 namespace troupe::training {
 
 EngineOptions common_options(const Config& config) {
@@ -15,8 +18,10 @@ EngineOptions common_options(const Config& config) {
   return options;
 }
 
-Result<Communicators>
-all_of(std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>>& connecting) {
+Result<Communicators> connect_all(std::size_t ranks, const ConnectRank& connect) {
+  std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
+  for (std::size_t index = 0; index < ranks; ++index)
+    connecting.push_back(std::async(std::launch::async, connect, index));
   Result<Communicators> connected;
   for (auto& each : connecting) {
     auto communicator = each.get();

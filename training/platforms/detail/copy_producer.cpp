@@ -1,14 +1,14 @@
 #include "training/platforms/detail/copy_producer.hpp"
 
 #include "core/fail.hpp"
-#include "cpu/host_stream.hpp"
 
 namespace troupe::training {
 
-Result<std::unique_ptr<CopyProducer>> CopyProducer::create(gpu::CudaDevice& device,
-                                                           Options options) {
+Result<std::shared_ptr<BatchProducer>>
+CopyProducer::create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream) {
   const auto count = options.slots;
-  std::unique_ptr<CopyProducer> producer{new CopyProducer{device, std::move(options)}};
+  std::shared_ptr<CopyProducer> producer{
+      new CopyProducer{device, std::move(options), std::move(stream)}};
   for (std::int64_t i = 0; i < count; ++i) {
     TROUPE_TRY(auto slot, producer->make_slot());
     producer->slots_.push_back(std::move(slot));
@@ -17,7 +17,7 @@ Result<std::unique_ptr<CopyProducer>> CopyProducer::create(gpu::CudaDevice& devi
 }
 
 Result<CopyProducer::Slot> CopyProducer::make_slot() const {
-  TROUPE_TRY(auto there, options_.assembler->allocate(device_, options_.slice));
+  TROUPE_TRY(auto there, assembler()->allocate(device_, options_.slice));
   data::BatchBuffer staged{.memory = {}, .view = there.view, .samples = there.samples};
   for (auto& tensor : staged.view) {
     TROUPE_TRY(auto memory, device_.allocate_pinned(tensor.bytes()));
@@ -27,26 +27,20 @@ Result<CopyProducer::Slot> CopyProducer::make_slot() const {
   return Slot{std::move(staged), std::move(there)};
 }
 
-Filling CopyProducer::fill(std::int32_t index, data::Position at, const data::Slice& slice,
-                           const Failed& failed) {
-  const auto& slot = slots_[static_cast<std::size_t>(index)];
-  const auto& [host_pointer, host_row, work] =
-      options_.host_streams[next_stream_++ % options_.host_streams.size()];
-  auto& host = *host_pointer;
-  const auto host_span = host_row.span(host, batch_span);
-  cpu::host_stream(host).enqueue(
-      [assembler = options_.assembler, staged = slot.staged, at, slice, work = work] {
-        return work->time([&] { return assembler->fill(at, slice, staged.fields()); });
-      });
-  auto& stream = *options_.stream.stream;
-  stream.wait(host.record());
-  const auto span = options_.stream.row.span(stream, batch_span);
-  for (std::size_t i = 0; i < slot.there.memory.size(); ++i)
-    device_.copy(stream, slot.there.memory[i]->data(), slot.staged.memory[i]->data(),
-                 slot.there.memory[i]->bytes());
-  report_failure(host, failed);
+EventPtr CopyProducer::enqueue(std::int32_t index, data::Position position,
+                               const data::Slice& slice, const LoadFailed& failed) {
+  const auto& [staged, there] = at(index);
+  auto& stream = *stream_.stream;
+  stream.wait(
+      options_.host.enqueue([assembler = assembler(), staged = staged, position,
+                             slice] { return assembler->fill(position, slice, staged.fields()); },
+                            failed));
+  const auto span = stream_.row.span(stream, batch_span);
+  for (std::size_t i = 0; i < there.memory.size(); ++i)
+    device_.copy(stream, there.memory[i]->data(), staged.memory[i]->data(),
+                 there.memory[i]->bytes());
   report_failure(stream, failed);
-  return {slot.there.view, stream.record()};
+  return stream.record();
 }
 
 } // namespace troupe::training

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/cuda_device.hpp"
-#include "training/input/batch_producer.hpp"
+#include "training/platforms/platform.hpp"
 
 namespace troupe::training {
 
@@ -11,20 +11,12 @@ namespace troupe::training {
 /// are those of the assembler.
 class CopyProducer final : public BatchProducer {
 public:
-  struct Options {
-    std::shared_ptr<const data::BatchAssembler> assembler;
-    std::vector<LoaderStream> host_streams;
-    LoaderStream stream; ///< of the device
-    data::Slice slice;
-    std::int64_t slots = 2;
-  };
-  /// Errors: out_of_memory; those of the sampler. The device must outlive the producer.
-  static Result<std::unique_ptr<CopyProducer>> create(gpu::CudaDevice& device, Options options);
+  /// `stream`: of the device. Errors: out_of_memory; those of the sampler. The device must outlive
+  /// the producer.
+  static Result<std::shared_ptr<BatchProducer>>
+  create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
-  std::int64_t samples() const override { return slots_.front().staged.samples; }
-  Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
-               const Failed& failed) override;
 
 private:
   struct Slot {
@@ -32,14 +24,19 @@ private:
     data::BatchBuffer there;  ///< on the device
   };
 
-  CopyProducer(gpu::CudaDevice& device, Options options)
-      : device_{device}, options_{std::move(options)} {}
+  CopyProducer(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream)
+      : BatchProducer{options.assembler}, device_{device}, options_{std::move(options)},
+        stream_{std::move(stream)} {}
   Result<Slot> make_slot() const;
+  const BatchView& view(std::int32_t slot) const override { return at(slot).there.view; }
+  EventPtr enqueue(std::int32_t slot, data::Position at, const data::Slice& slice,
+                   const LoadFailed& failed) override;
+  const Slot& at(std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
 
   gpu::CudaDevice& device_;
-  Options options_;
+  ProducerOptions options_;
+  LoaderStream stream_;
   std::vector<Slot> slots_;
-  std::size_t next_stream_ = 0;
 };
 
 } // namespace troupe::training

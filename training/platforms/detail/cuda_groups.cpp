@@ -105,19 +105,14 @@ Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
   TROUPE_TRY(const auto agreed, agree(owners.front()->library(), members, place));
   // Before this process joins: NCCL makes its first call once every rank has joined.
   TROUPE_TRY(open_memory(members, agreed.gpus));
-  std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
-  connecting.reserve(members.size());
-  for (std::size_t i = 0; i < members.size(); ++i)
-    connecting.push_back(std::async(
-        std::launch::async, [owner = owners[i], rank = members[i].rank, id = agreed.id, &place] {
-          return collectives::connect_nccl(owner, {.rank = rank,
-                                                   .world_size = place.world_size,
-                                                   .id = id,
-                                                   .buffers = {},
-                                                   .timeout = place.collective,
-                                                   .connect_timeout = place.connect});
-        }));
-  return all_of(connecting);
+  return connect_all(members.size(), [&](std::size_t index) {
+    return collectives::connect_nccl(owners[index], {.rank = members[index].rank,
+                                                     .world_size = place.world_size,
+                                                     .id = agreed.id,
+                                                     .buffers = {},
+                                                     .timeout = place.collective,
+                                                     .connect_timeout = place.connect});
+  });
 }
 
 Result<std::shared_ptr<collectives::NcclOwner>> GpuGroups::owner(const GpuMember& member) {

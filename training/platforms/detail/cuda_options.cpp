@@ -42,14 +42,13 @@ Result<nn::FusionSupport> fusion_support(gpu::CudaDevice& device, const CompileO
 
 /// cuDNN's engines with fused statistics exist only for f16 and bf16.
 bool fuses_statistics(const Config& config) {
-  const auto precision = precision_of(config.precision.mode);
-  return config.devices.fusion == "full" && precision && compute_type(*precision) != DType::f32;
+  return config.devices.fusion == Fusion::full && compute_type(config.precision.mode) != DType::f32;
 }
 
 EngineOptions without_fusion(const Config& config) {
   auto options = common_options(config);
   options.passes.memory.alignment = gpu::tensor_alignment;
-  options.compile.tf32 = config.precision.mode == "tf32";
+  options.compile.tf32 = config.precision.mode == Precision::tf32;
   return options;
 }
 

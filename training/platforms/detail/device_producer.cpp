@@ -1,7 +1,6 @@
 #include "training/platforms/detail/device_producer.hpp"
 
 #include "core/fail.hpp"
-#include "cpu/host_stream.hpp"
 #include "gpu/kernels/augment.hpp"
 
 #include <algorithm>
@@ -13,13 +12,6 @@ namespace {
 
 constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + 255) / 256 * 256;
-}
-
-Status take(Result<BufferPtr> allocated, BufferPtr& buffer) {
-  if (!allocated)
-    return failure(std::move(allocated).error());
-  buffer = *std::move(allocated);
-  return {};
 }
 
 } // namespace
@@ -39,9 +31,8 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
     labels.push_back(dataset.label(i));
   }
   auto resident = std::make_shared<ResidentImages>();
-  TROUPE_TRY(take(device.allocate(pixels.size(), MemoryKind::data), resident->pixels));
-  TROUPE_TRY(
-      take(device.allocate(samples * sizeof(std::int32_t), MemoryKind::data), resident->labels));
+  TROUPE_TRY(resident->pixels, device.allocate(pixels.size(), MemoryKind::data));
+  TROUPE_TRY(resident->labels, device.allocate(samples * sizeof(std::int32_t), MemoryKind::data));
   const auto stream = device.create_stream({.name = "resident"});
   device.copy(*stream, resident->pixels->data(), pixels.data(), pixels.size());
   device.copy(*stream, resident->labels->data(), labels.data(), samples * sizeof(std::int32_t));
@@ -49,31 +40,36 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
   return resident;
 }
 
-Result<std::unique_ptr<DeviceProducer>> DeviceProducer::create(gpu::CudaDevice& device,
-                                                               Options options) {
+Result<std::shared_ptr<BatchProducer>>
+DeviceProducer::create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream,
+                       std::shared_ptr<const ResidentImages> resident) {
   TROUPE_TRY(const auto samples, options.assembler->sampler().largest_slice(options.slice));
   const auto count = options.slots;
-  std::unique_ptr<DeviceProducer> producer{new DeviceProducer{device, std::move(options), samples}};
-  for (std::int32_t i = 0; i < count; ++i) {
+  std::shared_ptr<DeviceProducer> producer{new DeviceProducer{
+      device, std::move(options), std::move(stream), std::move(resident), samples}};
+  for (std::int64_t i = 0; i < count; ++i) {
     TROUPE_TRY(auto slot, producer->make_slot());
     producer->slots_.push_back(std::move(slot));
   }
   producer->augment(producer->slots_.front()); // loads the kernel (gpu/detail/load_kernels.hpp)
   // A caller that only measures a job's needs destroys the producer and its memory at once.
-  TROUPE_TRY(producer->options_.stream.stream->synchronize());
+  TROUPE_TRY(producer->stream_.stream->synchronize());
   return producer;
 }
 
-DeviceProducer::DeviceProducer(gpu::CudaDevice& device, Options options, std::int64_t samples)
-    : device_{device}, options_{std::move(options)}, samples_{samples},
+DeviceProducer::DeviceProducer(gpu::CudaDevice& device, ProducerOptions options,
+                               LoaderStream stream, std::shared_ptr<const ResidentImages> resident,
+                               std::int64_t samples)
+    : BatchProducer{options.assembler}, device_{device}, options_{std::move(options)},
+      stream_{std::move(stream)}, resident_{std::move(resident)}, samples_{samples},
       extent_{*images().source()->extent()}, image_bytes_{static_cast<std::size_t>(
                                                  extent_.height * extent_.width *
                                                  images().source()->info().channels)} {
   const auto count = static_cast<std::size_t>(samples);
   layout_.windows = aligned(count * sizeof(std::int64_t));
   layout_.labels = layout_.windows + aligned(count * sizeof(Window));
-  layout_.pixels = layout_.labels + (options_.resident ? 0 : aligned(count * sizeof(std::int32_t)));
-  layout_.bytes = layout_.pixels + (options_.resident ? 0 : count * image_bytes_);
+  layout_.pixels = layout_.labels + (resident_ ? 0 : aligned(count * sizeof(std::int32_t)));
+  layout_.bytes = layout_.pixels + (resident_ ? 0 : count * image_bytes_);
 }
 
 Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
@@ -81,13 +77,12 @@ Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
   const auto size = static_cast<std::size_t>(images().augment().options().image_size);
   const auto image = size * size * static_cast<std::size_t>(options_.format.channels);
   Slot slot;
-  TROUPE_TRY(take(device_.allocate_pinned(layout_.bytes), slot.staged));
-  TROUPE_TRY(take(device_.allocate(layout_.bytes, MemoryKind::data), slot.choices));
-  TROUPE_TRY(
-      take(device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data),
-           slot.images));
-  TROUPE_TRY(take(device_.allocate(count * sizeof(std::int32_t), MemoryKind::data), slot.labels));
-  TROUPE_TRY(auto view, options_.assembler->tensors(options_.slice));
+  TROUPE_TRY(slot.staged, device_.allocate_pinned(layout_.bytes));
+  TROUPE_TRY(slot.choices, device_.allocate(layout_.bytes, MemoryKind::data));
+  TROUPE_TRY(slot.images,
+             device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data));
+  TROUPE_TRY(slot.labels, device_.allocate(count * sizeof(std::int32_t), MemoryKind::data));
+  TROUPE_TRY(auto view, assembler()->tensors(options_.slice));
   slot.view = at_addresses(std::move(view), {slot.images->data(), slot.labels->data()});
   auto& written = slot.view.front(); // in the model's input format
   written.dtype = options_.format.dtype;
@@ -95,21 +90,21 @@ Result<DeviceProducer::Slot> DeviceProducer::make_slot() const {
   return slot;
 }
 
-Filling DeviceProducer::fill(std::int32_t index, data::Position at, const data::Slice& slice,
-                             const Failed& failed) {
-  const auto& slot = slots_[static_cast<std::size_t>(index)];
-  auto& stream = *options_.stream.stream;
+EventPtr DeviceProducer::enqueue(std::int32_t index, data::Position position,
+                                 const data::Slice& slice, const LoadFailed& failed) {
+  const auto& slot = at(index);
+  auto& stream = *stream_.stream;
   std::vector<std::int64_t> indices(static_cast<std::size_t>(samples_));
   // Records an error on the stream, where later waits report it; the batch is then not augmented.
-  gpu::cuda_stream(stream).note(options_.assembler->sampler().indices(at, slice, indices));
-  choose(slot, at, indices);
-  if (!options_.resident)
+  gpu::cuda_stream(stream).note(sampler().indices(position, slice, indices));
+  choose(slot, position, indices);
+  if (!resident_)
     stream.wait(gather(slot, std::move(indices), failed));
-  const auto span = options_.stream.row.span(stream, batch_span);
+  const auto span = stream_.row.span(stream, batch_span);
   device_.copy(stream, slot.choices->data(), slot.staged->data(), layout_.bytes);
   augment(slot);
   report_failure(stream, failed);
-  return {slot.view, stream.record()};
+  return stream.record();
 }
 
 void DeviceProducer::choose(const Slot& slot, data::Position at,
@@ -118,46 +113,37 @@ void DeviceProducer::choose(const Slot& slot, data::Position at,
   auto* const windows = reinterpret_cast<Window*>(slot.staged->data() + layout_.windows);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     // Gathered images are already in the batch's order.
-    const auto place = options_.resident ? indices[i] : static_cast<std::int64_t>(i);
+    const auto place = resident_ ? indices[i] : static_cast<std::int64_t>(i);
     numbers[i] = indices[i] < 0 ? -1 : place;
     windows[i] = images().augment().window(extent_, at.epoch, indices[i]);
   }
 }
 
 EventPtr DeviceProducer::gather(const Slot& slot, std::vector<std::int64_t> indices,
-                                const Failed& failed) {
-  const auto& [stream_pointer, row, work] =
-      options_.host_streams[next_stream_++ % options_.host_streams.size()];
-  auto& stream = *stream_pointer;
-  const auto span = row.span(stream, batch_span);
-  cpu::host_stream(stream).enqueue(
-      [assembler = options_.assembler, indices = std::move(indices),
+                                const LoadFailed& failed) {
+  return options_.host.enqueue(
+      [assembler = assembler(), indices = std::move(indices),
        labels = reinterpret_cast<std::int32_t*>(slot.staged->data() + layout_.labels),
-       pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_, work = work] {
-        return work->time([&]() -> Status {
-          const auto& source = *assembler->adapter().images()->source();
-          std::vector<std::uint8_t> scratch;
-          for (std::size_t i = 0; i < indices.size(); ++i) {
-            if (indices[i] < 0)
-              continue;
-            TROUPE_TRY(const auto image, source.read(indices[i], scratch));
-            std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
-            labels[i] = source.label(indices[i]);
-          }
-          return {};
-        });
-      });
-  report_failure(stream, failed);
-  return stream.record();
+       pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_]() -> Status {
+        const auto& source = *assembler->adapter().images()->source();
+        std::vector<std::uint8_t> scratch;
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+          if (indices[i] < 0)
+            continue;
+          TROUPE_TRY(const auto image, source.read(indices[i], scratch));
+          std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
+          labels[i] = source.label(indices[i]);
+        }
+        return {};
+      },
+      failed);
 }
 
 void DeviceProducer::augment(const Slot& slot) {
   const auto& options = images().augment().options();
   const auto* const staged = slot.choices->data();
-  const auto* const pixels =
-      options_.resident ? options_.resident->pixels->data() : staged + layout_.pixels;
-  const auto* const labels =
-      options_.resident ? options_.resident->labels->data() : staged + layout_.labels;
+  const auto* const pixels = resident_ ? resident_->pixels->data() : staged + layout_.pixels;
+  const auto* const labels = resident_ ? resident_->labels->data() : staged + layout_.labels;
   gpu::AugmentBatch batch{.pixels = reinterpret_cast<const std::uint8_t*>(pixels),
                           .labels = reinterpret_cast<const std::int32_t*>(labels),
                           .indices = reinterpret_cast<const std::int64_t*>(staged),
@@ -175,7 +161,7 @@ void DeviceProducer::augment(const Slot& slot) {
     batch.scale[c] = options.normalization.scale(c);
     batch.shift[c] = options.normalization.shift(c);
   }
-  gpu::cuda_stream(*options_.stream.stream).enqueue("augment", [&](cudaStream_t raw) {
+  gpu::cuda_stream(*stream_.stream).enqueue("augment", [&](cudaStream_t raw) {
     gpu::launch_augment(raw, batch);
   });
 }

@@ -4,8 +4,7 @@
 
 #include "data/image_adapter.hpp"
 #include "gpu/cuda_device.hpp"
-#include "nn/passes/format_input.hpp"
-#include "training/input/batch_producer.hpp"
+#include "training/platforms/platform.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -28,23 +27,14 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
 /// host. Without one, a host stream first gathers the samples' pixels in page-locked memory.
 class DeviceProducer final : public BatchProducer {
 public:
-  struct Options {
-    std::shared_ptr<const data::BatchAssembler> assembler;
-    std::shared_ptr<const ResidentImages> resident; ///< null: gathered on the host
-    std::vector<LoaderStream> host_streams;
-    LoaderStream stream; ///< of the device
-    data::Slice slice;
-    std::int32_t slots = 2;
-    nn::InputFormat format;
-  };
-  /// Precondition: the assembler is one of images. Errors: out_of_memory; those of the sampler. The
-  /// device must outlive the producer.
-  static Result<std::unique_ptr<DeviceProducer>> create(gpu::CudaDevice& device, Options options);
+  /// `stream`: of the device. `resident`: null: gathered on the host. Precondition: the assembler
+  /// is one of images. Errors: out_of_memory; those of the sampler. The device must outlive the
+  /// producer.
+  static Result<std::shared_ptr<BatchProducer>>
+  create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream,
+         std::shared_ptr<const ResidentImages> resident);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
-  std::int64_t samples() const override { return samples_; }
-  Filling fill(std::int32_t slot, data::Position at, const data::Slice& slice,
-               const Failed& failed) override;
 
 private:
   /// Memory of one micro-batch. `staged` and `choices` have the same layout: sample numbers,
@@ -60,21 +50,27 @@ private:
     std::size_t windows = 0, labels = 0, pixels = 0, bytes = 0;
   };
 
-  DeviceProducer(gpu::CudaDevice& device, Options options, std::int64_t samples);
+  DeviceProducer(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream,
+                 std::shared_ptr<const ResidentImages> resident, std::int64_t samples);
   Result<Slot> make_slot() const;
+  const BatchView& view(std::int32_t slot) const override { return at(slot).view; }
+  EventPtr enqueue(std::int32_t slot, data::Position at, const data::Slice& slice,
+                   const LoadFailed& failed) override;
+  const Slot& at(std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   void choose(const Slot& slot, data::Position at, std::span<const std::int64_t> indices) const;
-  const data::ImageAdapter& images() const { return *options_.assembler->adapter().images(); }
-  EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const Failed& failed);
+  const data::ImageAdapter& images() const { return *assembler()->adapter().images(); }
+  EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const LoadFailed& failed);
   void augment(const Slot& slot);
 
   gpu::CudaDevice& device_;
-  Options options_;
+  ProducerOptions options_;
+  LoaderStream stream_;
+  std::shared_ptr<const ResidentImages> resident_;
   std::int64_t samples_;
   Extent extent_;
   std::size_t image_bytes_;
   StagedLayout layout_;
   std::vector<Slot> slots_;
-  std::size_t next_stream_ = 0;
 };
 
 } // namespace troupe::training

@@ -33,7 +33,7 @@ std::uint64_t this_process() {
 
 /// Sends a rank's claim and returns all of them. Blocks until all ranks have sent theirs.
 Result<Claims> tell(const GpuClaim& mine, int rank, const GroupPlace& place) {
-  TROUPE_TRY(const auto communicator, collectives::connect_tcp({.rank = rank,
+  TROUPE_TRY(const auto communicator, collectives::connect_tcp({.member = rank,
                                                                 .endpoints = place.endpoints,
                                                                 .group = place.name + " claims",
                                                                 .timeout = place.collective,

@@ -1,0 +1,86 @@
+#include "actors/node/stop_requests.hpp"
+
+namespace troupe::actors {
+
+caf::result<void> StopRequests::stop(Stopping what) {
+  if (what == Stopping::node)
+    return leave();
+  what == Stopping::job ? stop_job() : end();
+  return caf::unit;
+}
+
+void StopRequests::stop_job() {
+  stops_job_ = true;
+  send_stop();
+}
+
+void StopRequests::send_stop() {
+  if (node_.membership)
+    node_.self->send(node_.membership, atom::stop_v);
+  else if (node_.coordinator)
+    node_.self->send(node_.coordinator, atom::stop_v);
+  node_.setup.stopped();
+}
+
+/// If the request of a follower fails, MEMBERSHIP is lost, and the node ends anyway.
+void StopRequests::end() {
+  leaves_ = true;
+  const bool leads = node_.leads();
+  if (!node_.membership)
+    return leave_next();
+  if (node_.setup.ends_for_all && leads)
+    return stop_job();
+  if (leads && asked_ == node_.membership.address())
+    return; // it answers when it can hand over
+  asked_ = node_.membership.address();
+  ask_to_leave(
+      true, [] {},
+      [this](const caf::error&) {
+        if (node_.leads())
+          send_stop();
+      });
+  if (!leads)
+    node_.setup.stopped();
+}
+
+void StopRequests::repeat() {
+  if (leaves_)
+    end();
+  else if (stops_job_ && !node_.leads()) // else it stops the job when it trains
+    node_.self->send(node_.membership, atom::stop_v);
+}
+
+/// Between two leaders: leaves the next one.
+void StopRequests::leave_next() {
+  if (!node_.consensus)
+    return stop_job();
+  leaves_ = true;
+  node_.setup.stopped();
+}
+
+caf::result<void> StopRequests::leave() {
+  if (!node_.membership) {
+    leave_next();
+    return caf::unit;
+  }
+  auto promise = node_.self->make_response_promise<void>();
+  ask_to_leave(
+      false, [promise]() mutable { promise.deliver(); },
+      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+void StopRequests::ask_to_leave(bool waits, std::function<void()> left,
+                                std::function<void(const caf::error&)> refused) {
+  node_.self->request(node_.membership, caf::infinite, atom::leave_v, node_.member(), waits)
+      .then(
+          [this, left = std::move(left), led = node_.leads()] {
+            if (led && !node_.hands_over)
+              node_.hands_over = handed_over();
+            node_.setup.stopped();
+            left();
+          },
+          std::move(refused));
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,41 @@
+/// Adds a command to the command line, with its arguments and its action.
+#pragma once
+
+#include "app/commands.hpp"
+#include "app/report_error.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+namespace troupe::app {
+
+inline int exit_code_of(int code) {
+  return code;
+}
+
+inline int exit_code_of(const Status& done) {
+  return done ? int{success} : report_error(done.error());
+}
+
+/// The command's action is `run(arguments, catalogue)` or `run(arguments)`, which returns the exit
+/// code, or a Status, whose error is reported. The arguments live as long as the command.
+template <class Arguments, class Run>
+std::pair<CLI::App&, Arguments&> add_command(CLI::App& app, Action& action, const char* name,
+                                             const char* help, Run run) {
+  const auto arguments = std::make_shared<Arguments>();
+  auto* const command = app.add_subcommand(name, help);
+  command->callback([&action, arguments, run] {
+    action = [arguments, run](const Catalogue& catalogue) {
+      if constexpr (std::invocable<Run, const Arguments&, const Catalogue&>)
+        return exit_code_of(run(*arguments, catalogue));
+      else
+        return exit_code_of(run(*arguments));
+    };
+  });
+  return {*command, *arguments};
+}
+
+} // namespace troupe::app
