@@ -1,4 +1,4 @@
-// Tests parsing: from the text of a config, and overrides, to its values or its problems.
+// Tests parsing: from the text of a config to its values or its problems.
 #include "core/config/validate.hpp"
 #include "tests/core/config_fixture.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -255,21 +255,6 @@ TEST_CASE("a value with several forms is read in each of them") {
   CHECK(resume("a/b") == ResumeConfig{ResumeConfig::Kind::path, "a/b"});
 }
 
-TEST_CASE("an override sets one field of a mapping and keeps the others") {
-  const auto scale = [](const std::string& value, const std::vector<std::string>& overrides) {
-    return good(synthetic + "precision: {loss_scale: " + value + "}\n", overrides)
-        .precision.loss_scale;
-  };
-  CHECK(scale("{initial: 8, growth_factor: 4}", {"precision.loss_scale.growth_factor=3"}) ==
-        LossScaleConfig{.initial = 8, .growth_factor = 3});
-  CHECK(scale("off", {"precision.loss_scale.initial=8"}) == LossScaleConfig{.initial = 8});
-  CHECK(scale("{initial: 8}", {"precision.loss_scale={growth_factor: 3}"}) ==
-        LossScaleConfig{.growth_factor = 3}); // the whole value
-  CHECK(problems(synthetic, {"precision.loss_scale.initial=0"}) ==
-        Lines{"--set precision.loss_scale.initial=0: precision.loss_scale.initial: 0 is out of "
-              "range; allowed: a number, above 0 and at most 1e+30"});
-}
-
 TEST_CASE("a value in none of its forms is reported with all of them") {
   const auto one = [](const std::string& offload) {
     return problems(synthetic + "parallel: {offload: " + offload + "}\n").at(0);
@@ -466,33 +451,6 @@ TEST_CASE("a problem is one short line") {
       CHECK(line.find('\n') == std::string::npos);
       CHECK(line.size() < 400); // although it names all models
     }
-}
-
-TEST_CASE("overrides apply after the file, in order, and accept YAML") {
-  const auto c = good(synthetic + "train: {epochs: 5}\n",
-                      {"train.epochs=6", "train.epochs=7", "data.augment=[crop, flip]",
-                       "train.optimizer={name: adam, lr: 1e-3}", "train.max_steps=null",
-                       "checkpoint.every=2 epochs", "metrics.listen=127.0.0.1:0"});
-  CHECK(c.train.epochs == 7);
-  CHECK(c.data.augment == std::vector{Augmentation::crop, Augmentation::flip});
-  CHECK(c.train.optimizer.name == OptimizerKind::adam);
-  CHECK(c.train.optimizer.lr == 1e-3);
-  CHECK(c.checkpoint.every == Interval{Interval::Unit::epochs, 2});
-  CHECK(c.metrics.listen == "127.0.0.1:0");
-}
-
-TEST_CASE("problems of overrides are reported with the typed text") {
-  CHECK(problems(synthetic, {"train.epochs=ten"}) ==
-        Lines{"--set train.epochs=ten: train.epochs: \"ten\" has the wrong type; allowed: a whole "
-              "number, 1 to 1000000, or null"});
-  CHECK(problems(synthetic, {"train.epochs"}) ==
-        Lines{"--set train.epochs: not an assignment; allowed: KEY=VALUE, such as train.epochs=3"});
-  CHECK(problems(synthetic, {"data.limit=["}) ==
-        Lines{"--set data.limit=[: data.limit: not YAML: end of sequence flow not found"});
-  CHECK(problems(synthetic, {"run.name.x=3"}) ==
-        Lines{"--set run.name.x=3: run.name.x: unknown key: run.name is a value, not a section"});
-  CHECK(problems(synthetic, {"train.optimizer={lr: 1, lr: 2}"}) ==
-        Lines{"--set train.optimizer={lr: 1, lr: 2}: train.optimizer.lr: given twice"});
 }
 
 TEST_CASE("all problems are combined into one error that exits with 2") {
