@@ -1,7 +1,8 @@
 /// The typed interface of every role: the architecture in one page. A message's comment names its
 /// sender and what the receiver does; "its stream" is the callback of a device stream that the role
 /// owns. An error in an answer is a caf::error that contains ours (caf_error.hpp). The messages
-/// have the order of the handlers in the role's behavior. Parameter names are only documentation.
+/// have the order of the handlers in the role's behavior; an interface that extends another one has
+/// only its own. Parameter names are only documentation.
 ///
 ///   COORDINATOR --advance--------> WORKER <--batch, credit--> DATA LOADER
 ///        ^                           |  ^
