@@ -98,10 +98,8 @@ public:
   }
 
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
-    const auto id = readable_tensor(graph_, plan_, name, host.size());
-    if (!id)
-      return failure(id.error());
-    host_stream(stream).enqueue([this, id = *id, host]() -> Status {
+    TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
+    host_stream(stream).enqueue([this, id, host]() -> Status {
       const Frame frame{places_, {}, memory_};
       if (graph_[id].dtype == DType::i32)
         std::copy_n(frame.data<std::int32_t>(id), host.size(), host.data());

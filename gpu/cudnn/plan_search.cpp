@@ -25,7 +25,7 @@ Result<std::vector<Descriptor>> propose(const Target& target, const LoweredGraph
 
 bool computes_in_fp32(const OperationGraph& graph) {
   return std::all_of(graph.tensors.begin(), graph.tensors.end(), [](const auto& tensor) {
-    return tensor.is_virtual || tensor.is_by_value || tensor.type == CUDNN_DATA_FLOAT;
+    return tensor.is_virtual || tensor.type == CUDNN_DATA_FLOAT;
   });
 }
 
