@@ -50,42 +50,6 @@ Result<AttentionShape> attention_shape(const Node& node, const Tensor& x, std::s
                         .kv_distance = in_one ? q + 2 * kv : kv};
 }
 
-class AttentionBackwardStep final : public Step {
-public:
-  AttentionBackwardStep(const Node& node, const AttentionShape& shape)
-      : node_{node}, shape_{shape}, parts_{node.outputs.size()},
-        inputs_{shape, std::span{node.inputs}.subspan(1, parts_)}, gradients_{shape, node.outputs} {
-    name = to_string(node.op);
-  }
-
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(shape_.rows() * shape_.attributes.heads) * sizeof(float);
-  }
-
-  Status enqueue(const Launch& l) override {
-    const auto [q, k, v] = inputs_.data(l);
-    const auto [dq, dk, dv] = gradients_.data(l);
-    launch_causal_attention_backward(l.stream, shape_,
-                                     {.dy = l.data(node_.inputs[0]),
-                                      .q = q,
-                                      .k = k,
-                                      .v = v,
-                                      .y = l.data(node_.inputs[parts_ + 1]),
-                                      .log_sum_exp = l.data<float>(node_.inputs[parts_ + 2]),
-                                      .means = reinterpret_cast<float*>(l.workspace()),
-                                      .dq = dq,
-                                      .dk = dk,
-                                      .dv = dv});
-    return {};
-  }
-
-private:
-  Node node_;
-  AttentionShape shape_;
-  std::size_t parts_;
-  Parts inputs_, gradients_;
-};
-
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
@@ -122,8 +86,27 @@ Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
-  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), node.outputs.size()));
-  return std::make_unique<AttentionBackwardStep>(node, shape);
+  const auto parts = node.outputs.size();
+  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), parts));
+  const Parts inputs{shape, std::span{node.inputs}.subspan(1, parts)};
+  const Parts gradients{shape, node.outputs};
+  const auto mean_bytes =
+      static_cast<std::size_t>(shape.rows() * shape.attributes.heads) * sizeof(float);
+  return kernel_step(node.op, mean_bytes, [node, shape, parts, inputs, gradients](const Launch& l) {
+    const auto [q, k, v] = inputs.data(l);
+    const auto [dq, dk, dv] = gradients.data(l);
+    launch_causal_attention_backward(l.stream, shape,
+                                     {.dy = l.data(node.inputs[0]),
+                                      .q = q,
+                                      .k = k,
+                                      .v = v,
+                                      .y = l.data(node.inputs[parts + 1]),
+                                      .log_sum_exp = l.data<float>(node.inputs[parts + 2]),
+                                      .means = reinterpret_cast<float*>(l.workspace()),
+                                      .dq = dq,
+                                      .dk = dk,
+                                      .dv = dv});
+  });
 }
 
 } // namespace troupe::gpu

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 namespace troupe::gpu {
 
@@ -49,23 +50,38 @@ public:
 };
 using StepPtr = std::unique_ptr<Step>;
 
-/// A step of one or two kernels of this project: enqueue(launch) calls the function.
+/// A step whose enqueue(launch) calls a function, which returns nothing or a Status.
 template <class Function>
-class KernelStep final : public Step {
+class FunctionStep final : public Step {
 public:
-  KernelStep(std::string_view op, Function function) : function_{std::move(function)} { name = op; }
+  FunctionStep(std::string_view op, std::size_t workspace_bytes, Function function)
+      : workspace_bytes_{workspace_bytes}, function_{std::move(function)} {
+    name = op;
+  }
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
   Status enqueue(const Launch& launch) override {
-    function_(launch);
-    return {};
+    if constexpr (std::is_void_v<std::invoke_result_t<Function&, const Launch&>>) {
+      function_(launch);
+      return {};
+    } else {
+      return function_(launch);
+    }
   }
 
 private:
+  std::size_t workspace_bytes_;
   Function function_;
 };
 
 template <class Function>
+StepPtr kernel_step(Op op, std::size_t workspace_bytes, Function function) {
+  return std::make_unique<FunctionStep<Function>>(to_string(op), workspace_bytes,
+                                                  std::move(function));
+}
+
+template <class Function>
 StepPtr kernel_step(Op op, Function function) {
-  return std::make_unique<KernelStep<Function>>(to_string(op), std::move(function));
+  return kernel_step(op, 0, std::move(function));
 }
 
 } // namespace troupe::gpu
