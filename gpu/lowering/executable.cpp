@@ -2,8 +2,6 @@
 
 #include "core/fail.hpp"
 #include "core/float16.hpp"
-#include "gpu/device_guard.hpp"
-#include "gpu/engines.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/lowering/storage.hpp"
 #include "gpu/lowering/traffic.hpp"
@@ -49,13 +47,6 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
 }
 
 } // namespace
-
-Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
-                                                 const CompileOptions& options) {
-  const DeviceGuard guard{device.info().index}; // libraries use the current device
-  TROUPE_TRY(auto made, CudaExecutable::create(device, graph, options));
-  return std::unique_ptr<Executable>{std::move(made)};
-}
 
 CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
                                const CompileOptions& options)

@@ -26,6 +26,8 @@ struct StepTime {
 /// captured.
 class CudaExecutable final : public Executable {
 public:
+  /// Precondition: the device is the calling thread's current one. Errors: unsupported if no kernel
+  /// or library here supports the graph.
   static Result<std::unique_ptr<CudaExecutable>> create(CudaDevice& device, const Graph& graph,
                                                         const CompileOptions& options);
 
