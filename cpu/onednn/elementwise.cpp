@@ -105,29 +105,17 @@ StepPtr widening(const Node& node, std::size_t elements) {
 }
 
 /// Copies the same bytes to a tensor of another shape.
-class CopyBytes final : public Step {
-public:
-  CopyBytes(const Node& node, const Tensor& x)
-      : node_{node}, size_{elements(x) * size_of(x.dtype)} {
-    name = to_string(node.op);
-    bytes = static_cast<double>(2 * size_);
-  }
-
-  Status run(const Frame& frame) override {
-    const auto* const from = frame.data<std::byte>(node_.inputs[0]);
-    auto* const to = frame.data<std::byte>(node_.outputs[0]);
-    if (from != to) // the memory plan may have placed both at the same address
-      parallel_for(size_, elementwise_grain * sizeof(float),
-                   [&](std::size_t begin, std::size_t end) {
-                     std::memmove(to + begin, from + begin, end - begin);
-                   });
-    return {};
-  }
-
-private:
-  Node node_;
-  std::size_t size_;
-};
+StepPtr copy_step(const Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const std::size_t size = elements(x) * size_of(x.dtype);
+  return parallel_step(node, static_cast<double>(2 * size), size, elementwise_grain * sizeof(float),
+                       [node](const Frame& frame, std::size_t begin, std::size_t end) {
+                         const auto* const from = frame.data<std::byte>(node.inputs[0]);
+                         auto* const to = frame.data<std::byte>(node.outputs[0]);
+                         if (from != to) // the memory plan may have placed both at the same address
+                           std::memmove(to + begin, from + begin, end - begin);
+                       });
+}
 
 } // namespace
 
@@ -187,7 +175,7 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
   const DType from = x.dtype, to = lowering.graph[node.outputs[0]].dtype;
   if (from == to)
-    return std::make_unique<CopyBytes>(node, x);
+    return copy_step(lowering, node);
   if (from != DType::f32 && to != DType::f32)
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
                 to_string(to));
@@ -197,15 +185,15 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
-  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+  return copy_step(lowering, node);
 }
 
 Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
-  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+  return copy_step(lowering, node);
 }
 
 Result<StepPtr> lower_unflatten(Lowering& lowering, const Node& node) {
-  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+  return copy_step(lowering, node);
 }
 
 } // namespace troupe::cpu

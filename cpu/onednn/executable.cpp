@@ -1,5 +1,5 @@
 // A graph lowered to oneDNN's primitives and our kernels.
-#include "core/device/graph_ports.hpp"
+#include "core/device/lowered_executable.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/onednn/detail/convert.hpp"
@@ -37,16 +37,16 @@ Status check_supported(const Graph& graph) {
   return {};
 }
 
-class OnednnExecutable final : public Executable, public Profiled {
+class OnednnExecutable final : public LoweredExecutable, public Profiled {
 public:
-  explicit OnednnExecutable(const Graph& graph) : graph_{graph}, units_(graph.units.size()) {}
+  OnednnExecutable(const Graph& graph, const MemoryPlan& plan)
+      : LoweredExecutable{graph, plan}, units_(graph.units.size()) {}
 
   Status compile(HostDevice& device, const CompileOptions& options, Bf16Mode bf16) {
     TROUPE_TRY(check_supported(graph_));
     TROUPE_TRY(ports_, GraphPorts::create(graph_));
     const ThreadScope scope{options.threads};
     TROUPE_TRY(auto lowering, Lowering::make(device, graph_, options, bf16));
-    plan_ = options.memory;
     TROUPE_TRY(lower_nodes(*lowering));
     TROUPE_TRY(allocate(device, *lowering));
     layout_ = std::move(lowering->layout);
@@ -54,18 +54,6 @@ public:
     copies_ = std::move(lowering->copies);
     return {};
   }
-
-  const StorageLayout& layout() const override { return layout_; }
-  void bind(UnitId unit, float* parameters, float* gradients) override {
-    auto& bound = units_[static_cast<std::size_t>(unit)];
-    bound.parameters = parameters;
-    bound.gradients = gradients;
-  }
-  void bind_statistics(float* statistics) override { statistics_ = statistics; }
-  void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
-  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
-  const BatchView& batch() const override { return ports_.batch(); }
-  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
 
   void refresh(Stream& stream, UnitId unit) override {
     const auto& copies = units_[static_cast<std::size_t>(unit)].copies;
@@ -132,12 +120,10 @@ public:
   }
 
 private:
-  /// Steps, copies and buffers of one unit.
+  /// Steps and copies of one unit.
   struct Unit {
     std::vector<StepPtr> forward, backward;
     std::vector<const ParameterCopy*> copies;
-    float* parameters = nullptr;
-    float* gradients = nullptr;
   };
   /// Profile of one step.
   struct Timing {
@@ -176,11 +162,6 @@ private:
     TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
     TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
     return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
-  }
-
-  Binding binding(UnitId unit) const {
-    const auto& bound = units_[static_cast<std::size_t>(unit)];
-    return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
   }
 
   void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
@@ -234,18 +215,10 @@ private:
     return status;
   }
 
-  Graph graph_;
-  GraphPorts ports_;
-  MemoryPlan plan_;
-  StorageLayout layout_;
-  std::vector<Place> places_;
   std::vector<Unit> units_;
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
   ExecutableMemory memory_;
-  float* statistics_ = nullptr;
-  const float* loss_scale_ = nullptr;
-  SumOverRanks sum_over_ranks_;
   bool profiling_ = false;
   std::map<const Step*, Timing> timings_;
 };
@@ -254,7 +227,7 @@ private:
 
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,
                                                    const CompileOptions& options, Bf16Mode bf16) {
-  auto made = std::make_unique<OnednnExecutable>(graph);
+  auto made = std::make_unique<OnednnExecutable>(graph, options.memory);
   TROUPE_TRY(made->compile(device, options, bf16));
   return made;
 }

@@ -120,9 +120,7 @@ Result<StepPtr> lower_rms_norm(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) {
-  return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<NormBackward<T>>(lowering, node);
-  });
+  return typed_step<NormBackward>(lowering.graph[node.inputs[1]].dtype, lowering, node);
 }
 
 Result<StepPtr> lower_rms_norm_backward(Lowering& lowering, const Node& node) {

@@ -179,8 +179,7 @@ public:
   using LossStep::LossStep;
 
   Status run(const Frame& frame) override {
-    if (const auto count = counted(frame); !count)
-      return failure(count.error());
+    TROUPE_TRY(counted(frame)); // checks the labels
     std::size_t correct = 0;
     for (std::size_t n = 0; n < rows_; ++n) {
       const float* const row = values(frame) + n * classes_;

@@ -84,9 +84,7 @@ private:
 
 Result<StepPtr> lower_turn(Lowering& lowering, const Node& node, float direction) {
   const auto& x = lowering.graph[node.inputs[0]];
-  return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<RopeStep<T>>(node, x, direction);
-  });
+  return typed_step<RopeStep>(x.dtype, node, x, direction);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "core/device/memory_account.hpp"
 #include "core/fail.hpp"
+#include "gpu/alignment.hpp"
 #include "gpu/cuda_error.hpp"
 #include "gpu/device_guard.hpp"
 #include "gpu/out_of_memory.hpp"
@@ -13,8 +14,6 @@
 namespace troupe::gpu {
 
 namespace {
-
-constexpr std::size_t alignment = 256;
 
 /// Returns the page-locked bytes for a buffer of this size.
 std::size_t locked_bytes(std::size_t bytes) {
@@ -152,7 +151,7 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::pinned)
     return take_pinned(bytes, shared_from_this());
   const DeviceGuard guard{device_};
-  const auto rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  const auto rounded = aligned(std::max<std::size_t>(bytes, 1));
   std::size_t free_bytes = 0, total_bytes = 0;
   cudaMemGetInfo(&free_bytes, &total_bytes);
   void* memory = nullptr;

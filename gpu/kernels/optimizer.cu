@@ -72,7 +72,13 @@ __global__ void __launch_bounds__(each_threads)
     __syncthreads();
   }
   const Update<States> update{arguments, States == 2 ? corrections : AdamCorrections{}, views};
-  run_each<Width>(update, views.elements);
+  const std::size_t packs = views.elements / Width;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * each_threads;
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * each_threads + threadIdx.x;
+  for (std::size_t i = first; i < packs; i += stride)
+    update.template run<Width>(i * Width);
+  for (std::size_t i = packs * Width + first; i < views.elements; i += stride)
+    update.template run<1>(i);
 }
 
 template <int States>

@@ -1,4 +1,5 @@
-#include "gpu/kernels/detail/rows.cuh"
+#include "gpu/kernels/detail/each.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 #include "gpu/kernels/quantize.hpp"
 
 namespace troupe::gpu {
@@ -13,6 +14,17 @@ constexpr int lane_bytes = static_cast<int>(quantized_code_bytes(Type)) / 32;
 
 template <QuantizedType Type>
 using LaneCodes = Pack<std::uint8_t, lane_bytes<Type>>;
+
+/// Calls work(block, lane) for the warp's blocks.
+template <class Work>
+__device__ void for_blocks(std::size_t elements, Work work) {
+  constexpr int warps = each_threads / 32;
+  const std::size_t blocks = quantized_blocks(elements);
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * warps + threadIdx.x / 32;
+  for (std::size_t block = first; block < blocks;
+       block += static_cast<std::size_t>(gridDim.x) * warps)
+    work(block, static_cast<int>(threadIdx.x % 32));
+}
 
 /// Loads elements from `at` on; elements past the end are 0. `packs`: 16 bytes at a time.
 __device__ void load_lane(const float* source, std::size_t at, std::size_t elements, bool packs,
@@ -62,7 +74,7 @@ template <QuantizedType Type>
 __global__ void __launch_bounds__(each_threads)
     quantize_kernel(const float* source, float* scales, LaneCodes<Type>* to, std::size_t elements,
                     bool packs) {
-  for_rows(quantized_blocks(elements), [&](std::size_t block, int lane) {
+  for_blocks(elements, [&](std::size_t block, int lane) {
     float values[lane_values];
     load_lane(source, block * quantized_block + lane * lane_values, elements, packs, values);
     std::uint32_t largest = 0;
@@ -86,7 +98,7 @@ template <QuantizedType Type>
 __global__ void __launch_bounds__(each_threads)
     dequantize_kernel(const float* scales, const LaneCodes<Type>* from, float* destination,
                       std::size_t elements, bool packs) {
-  for_rows(quantized_blocks(elements), [&](std::size_t block, int lane) {
+  for_blocks(elements, [&](std::size_t block, int lane) {
     const float scale = scales[block];
     int codes[lane_values];
     split_lane<Type>(from[block * 32 + lane], codes);
@@ -104,7 +116,7 @@ template <class Launch>
 void launch_for(QuantizedType type, std::size_t elements, Launch launch) {
   if (elements == 0)
     return;
-  const unsigned blocks = blocks_for_rows(quantized_blocks(elements));
+  const unsigned blocks = grid_for(quantized_blocks(elements) * 32);
   if (type == QuantizedType::int8)
     launch(std::integral_constant<QuantizedType, QuantizedType::int8>{}, blocks);
   else

@@ -97,6 +97,13 @@ Values Operands::read_convolved(std::size_t i, std::size_t prologue) const {
 }
 
 Values Operands::read_normalized(std::size_t i, std::size_t prologue, Residual added) const {
+  auto values = read_scaled(i, prologue, added);
+  for (auto& value : values)
+    value = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
+  return values;
+}
+
+Values Operands::read_scaled(std::size_t i, std::size_t prologue, Residual added) const {
   auto values = read(i);
   const auto factor = read(prologue), offset = read(prologue + 1);
   const auto residual = added == Residual::none ? Values{} : read(prologue + 2);
@@ -105,12 +112,11 @@ Values Operands::read_normalized(std::size_t i, std::size_t prologue, Residual a
   const auto residual_offset = scaled ? read(prologue + 4) : Values{};
   for (std::size_t at = 0; at < values.size(); ++at) {
     const auto c = at % factor.size();
-    double value = values[at] * factor[c] + offset[c];
+    values[at] = values[at] * factor[c] + offset[c];
     if (scaled)
-      value += residual[at] * residual_factor[c] + residual_offset[c];
+      values[at] += residual[at] * residual_factor[c] + residual_offset[c];
     else if (!residual.empty())
-      value += residual[at];
-    values[at] = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
+      values[at] += residual[at];
   }
   return values;
 }

@@ -31,8 +31,8 @@ inline unsigned grid_for(std::size_t threads_wanted) {
 template <int Width, class Body>
 __device__ void run_each(const Body& body, std::size_t elements) {
   const std::size_t packs = elements / Width;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * each_threads;
-  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * each_threads + threadIdx.x;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   for (std::size_t i = first; i < packs; i += stride)
     body.template run<Width>(i * Width);
   if constexpr (Width > 1)
