@@ -4,8 +4,6 @@
 #include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
 
-#include <algorithm>
-
 namespace troupe::cpu {
 
 namespace {

@@ -3,7 +3,6 @@
 #include "core/fail.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace troupe::gpu::cudnn {

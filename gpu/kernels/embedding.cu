@@ -1,8 +1,6 @@
 #include "gpu/kernels/detail/rows.cuh"
 #include "gpu/kernels/embedding.hpp"
 
-#include <limits>
-
 namespace troupe::gpu {
 
 namespace {

@@ -67,7 +67,12 @@ struct Scale {
 
 struct Round {
   DType type;
-  __device__ float operator()(float value) const { return rounded(type, value); }
+
+  __device__ float operator()(float value) const {
+    float rounded[1] = {value};
+    round_floats(type, rounded);
+    return rounded[0];
+  }
 };
 
 /// Every thread that finds one writes the same 1, so the order does not matter.

@@ -40,18 +40,15 @@ __device__ inline T from_float(float value) {
     return __float2bfloat16_rn(value);
 }
 
-/// Returns the nearest value of a floating-point dtype.
-__device__ inline float rounded(DType dtype, float value) {
-  if (dtype == DType::f16)
-    return to_float(from_float<__half>(value));
-  return dtype == DType::bf16 ? to_float(from_float<__nv_bfloat16>(value)) : value;
-}
-
+/// Rounds each value to the nearest value of a floating-point dtype.
 template <int Width>
 __device__ inline void round_floats(DType dtype, float (&values)[Width]) {
 #pragma unroll
   for (int i = 0; i < Width; ++i)
-    values[i] = rounded(dtype, values[i]);
+    if (dtype == DType::f16)
+      values[i] = to_float(from_float<__half>(values[i]));
+    else if (dtype == DType::bf16)
+      values[i] = to_float(from_float<__nv_bfloat16>(values[i]));
 }
 
 /// Elements per access: the largest power of two that divides Width, at most 16 bytes.
