@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace troupe::gpu {
@@ -36,54 +37,32 @@ Result<cudaMemPool_t> create_pool(int device) {
 
 } // namespace
 
-class CudaMemory::DeviceBuffer final : public Buffer {
+class CudaMemory::CountedBuffer final : public Buffer {
 public:
-  DeviceBuffer(std::shared_ptr<CudaMemory> memory, void* data, std::size_t bytes, MemoryKind kind)
-      : memory_{std::move(memory)}, data_{data}, bytes_{bytes}, kind_{kind} {
-    memory_->account_.add(kind_, bytes_);
+  /// `counted` accounts for the memory and may be null. The destructor calls `free`.
+  CountedBuffer(std::shared_ptr<CudaMemory> counted, MemoryKind kind, void* data, std::size_t bytes,
+                std::function<void()> free)
+      : counted_{std::move(counted)}, kind_{kind}, data_{data}, bytes_{bytes}, free_{std::move(
+                                                                                   free)} {
+    if (counted_)
+      counted_->account_.add(kind_, bytes_);
   }
-  ~DeviceBuffer() override {
-    memory_->account_.remove(kind_, bytes_);
-    memory_->release(data_);
+  ~CountedBuffer() override {
+    if (counted_)
+      counted_->account_.remove(kind_, bytes_);
+    free_();
   }
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  CountedBuffer(const CountedBuffer&) = delete;
+  CountedBuffer& operator=(const CountedBuffer&) = delete;
   std::byte* data() const override { return static_cast<std::byte*>(data_); }
   std::size_t bytes() const override { return bytes_; }
 
 private:
-  std::shared_ptr<CudaMemory> memory_;
-  void* data_;
-  std::size_t bytes_;
-  MemoryKind kind_;
-};
-
-class CudaMemory::PinnedBuffer final : public Buffer {
-public:
-  /// `from` page-locked the memory; `counted` accounts for it and may be null.
-  PinnedBuffer(const CudaMemory& from, std::shared_ptr<CudaMemory> counted, void* data,
-               std::size_t bytes)
-      : idle_calls_{from.idle_calls_}, device_{from.device_}, counted_{std::move(counted)},
-        data_{data}, bytes_{bytes} {
-    if (counted_)
-      counted_->account_.add(MemoryKind::pinned, bytes_);
-  }
-  ~PinnedBuffer() override {
-    if (counted_)
-      counted_->account_.remove(MemoryKind::pinned, bytes_);
-    idle_calls_->free_host(data_, locked_bytes(bytes_), device_);
-  }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-  std::byte* data() const override { return static_cast<std::byte*>(data_); }
-  std::size_t bytes() const override { return bytes_; }
-
-private:
-  std::shared_ptr<IdleCalls> idle_calls_;
-  int device_;
   std::shared_ptr<CudaMemory> counted_;
+  MemoryKind kind_;
   void* data_;
   std::size_t bytes_;
+  std::function<void()> free_;
 };
 
 Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device,
@@ -161,7 +140,8 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   if (code == cudaErrorMemoryAllocation)
     return failure(out_of_memory(bytes, kind, device_, free_bytes, total_bytes, account_.use()));
   TROUPE_TRY(cuda_status(code, "allocating memory", device_));
-  return std::make_shared<DeviceBuffer>(shared_from_this(), memory, bytes, kind);
+  return std::make_shared<CountedBuffer>(shared_from_this(), kind, memory, bytes,
+                                         [this, memory] { release(memory); });
 }
 
 Status CudaMemory::open_to(int device) const {
@@ -185,7 +165,10 @@ Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
                                           std::shared_ptr<CudaMemory> counted) const {
   TROUPE_TRY(auto* const memory, page_lock(locked_bytes(bytes)));
   std::memset(memory, 0, locked_bytes(bytes));
-  return std::make_shared<PinnedBuffer>(*this, std::move(counted), memory, bytes);
+  return std::make_shared<CountedBuffer>(std::move(counted), MemoryKind::pinned, memory, bytes,
+                                         [calls = idle_calls_, device = device_, memory, bytes] {
+                                           calls->free_host(memory, locked_bytes(bytes), device);
+                                         });
 }
 
 /// Takes a block of this size that waits to be freed, so that such blocks do not pile up in a

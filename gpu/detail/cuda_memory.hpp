@@ -35,8 +35,7 @@ public:
   Status open_to(int device) const;
 
 private:
-  class DeviceBuffer;
-  class PinnedBuffer;
+  class CountedBuffer;
 
   CudaMemory(int device, std::shared_ptr<IdleCalls> idle_calls)
       : device_{device}, idle_calls_{std::move(idle_calls)} {}
