@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <limits>
 
 namespace troupe::gpu {
@@ -36,34 +35,6 @@ Result<cudaMemPool_t> create_pool(int device) {
 }
 
 } // namespace
-
-class CudaMemory::CountedBuffer final : public Buffer {
-public:
-  /// `counted` accounts for the memory and may be null. The destructor calls `free`.
-  CountedBuffer(std::shared_ptr<CudaMemory> counted, MemoryKind kind, void* data, std::size_t bytes,
-                std::function<void()> free)
-      : counted_{std::move(counted)}, kind_{kind}, data_{data}, bytes_{bytes}, free_{std::move(
-                                                                                   free)} {
-    if (counted_)
-      counted_->account_.add(kind_, bytes_);
-  }
-  ~CountedBuffer() override {
-    if (counted_)
-      counted_->account_.remove(kind_, bytes_);
-    free_();
-  }
-  CountedBuffer(const CountedBuffer&) = delete;
-  CountedBuffer& operator=(const CountedBuffer&) = delete;
-  std::byte* data() const override { return static_cast<std::byte*>(data_); }
-  std::size_t bytes() const override { return bytes_; }
-
-private:
-  std::shared_ptr<CudaMemory> counted_;
-  MemoryKind kind_;
-  void* data_;
-  std::size_t bytes_;
-  std::function<void()> free_;
-};
 
 Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device,
                                                        std::shared_ptr<IdleCalls> idle_calls) {
@@ -128,7 +99,7 @@ void CudaMemory::release(void* memory) {
 
 Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::pinned)
-    return take_pinned(bytes, shared_from_this());
+    return take_pinned(bytes, account());
   const DeviceGuard guard{device_};
   const auto rounded = aligned(std::max<std::size_t>(bytes, 1));
   std::size_t free_bytes = 0, total_bytes = 0;
@@ -140,7 +111,7 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   if (code == cudaErrorMemoryAllocation)
     return failure(out_of_memory(bytes, kind, device_, free_bytes, total_bytes, account_.use()));
   TROUPE_TRY(cuda_status(code, "allocating memory", device_));
-  return std::make_shared<CountedBuffer>(shared_from_this(), kind, memory, bytes,
+  return std::make_shared<CountedBuffer>(memory, bytes, kind, account(),
                                          [this, memory] { release(memory); });
 }
 
@@ -162,13 +133,14 @@ Status CudaMemory::open_to(int device) const {
 }
 
 Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
-                                          std::shared_ptr<CudaMemory> counted) const {
+                                          std::shared_ptr<MemoryAccount> counted) const {
   TROUPE_TRY(auto* const memory, page_lock(locked_bytes(bytes)));
   std::memset(memory, 0, locked_bytes(bytes));
-  return std::make_shared<CountedBuffer>(std::move(counted), MemoryKind::pinned, memory, bytes,
-                                         [calls = idle_calls_, device = device_, memory, bytes] {
-                                           calls->free_host(memory, locked_bytes(bytes), device);
-                                         });
+  const auto free = [calls = idle_calls_, device = device_, memory, bytes] {
+    calls->free_host(memory, locked_bytes(bytes), device);
+  };
+  return std::make_shared<CountedBuffer>(memory, bytes, MemoryKind::pinned, std::move(counted),
+                                         free);
 }
 
 /// Takes a block of this size that waits to be freed, so that such blocks do not pile up in a
