@@ -109,9 +109,9 @@ StepPtr copy_step(const Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
   const std::size_t size = elements(x) * size_of(x.dtype);
   return parallel_step(node, static_cast<double>(2 * size), size, elementwise_grain * sizeof(float),
-                       [node](const Frame& frame, std::size_t begin, std::size_t end) {
-                         const auto* const from = frame.data<std::byte>(node.inputs[0]);
-                         auto* const to = frame.data<std::byte>(node.outputs[0]);
+                       [](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+                         const auto* const from = frame.in<std::byte>(0);
+                         auto* const to = frame.out<std::byte>(0);
                          if (from != to) // the memory plan may have placed both at the same address
                            std::memmove(to + begin, from + begin, end - begin);
                        });
@@ -153,14 +153,13 @@ Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
   const auto bytes = static_cast<double>(5 * elements(dy) * size_of(dy.dtype));
   return with_element(dy.dtype, [&]<class T>(T) {
     return parallel_step(node, bytes, elements(dy), elementwise_grain,
-                         [node](const Frame& frame, std::size_t begin, std::size_t end) {
-                           kernels().of<T>().swiglu_backward(
-                               {.dy = frame.data<T>(node.inputs[0]) + begin,
-                                .gate = frame.data<T>(node.inputs[1]) + begin,
-                                .up = frame.data<T>(node.inputs[2]) + begin,
-                                .dgate = frame.data<T>(node.outputs[0]) + begin,
-                                .dup = frame.data<T>(node.outputs[1]) + begin},
-                               end - begin);
+                         [](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+                           kernels().of<T>().swiglu_backward({.dy = frame.in<T>(0) + begin,
+                                                              .gate = frame.in<T>(1) + begin,
+                                                              .up = frame.in<T>(2) + begin,
+                                                              .dgate = frame.out<T>(0) + begin,
+                                                              .dup = frame.out<T>(1) + begin},
+                                                             end - begin);
                          });
   });
 }

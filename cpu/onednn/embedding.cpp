@@ -49,11 +49,11 @@ void add_places(const TableShape& shape, std::size_t sequence, const float* dy, 
 
 Result<StepPtr> lower_embedding(Lowering& lowering, const Node& node) {
   const TableShape shape{lowering.graph[node.outputs[0]], lowering.graph[node.inputs[1]]};
-  return function_step(node, shape.bytes(2), 0, [node, shape](const Frame& frame) -> Status {
-    const auto* const ids = frame.data<std::int32_t>(node.inputs[0]);
+  return function_step(node, shape.bytes(2), 0, [shape](const NodeFrame& frame) -> Status {
+    const auto* const ids = frame.in<std::int32_t>(0);
     TROUPE_TRY(check_ids(ids, shape));
-    const auto* const table = frame.data<float>(node.inputs[1]);
-    auto* const y = frame.data<float>(node.outputs[0]);
+    const auto* const table = frame.in<float>(1);
+    auto* const y = frame.out<float>(0);
     parallel_for(shape.rows, 16, [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n)
         std::copy_n(table + static_cast<std::size_t>(ids[n]) * shape.width, shape.width,
@@ -65,11 +65,11 @@ Result<StepPtr> lower_embedding(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_embedding_backward(Lowering& lowering, const Node& node) {
   const TableShape shape{lowering.graph[node.inputs[0]], lowering.graph[node.outputs[0]]};
-  return function_step(node, shape.bytes(2), 0, [node, shape](const Frame& frame) -> Status {
-    const auto* const ids = frame.data<std::int32_t>(node.inputs[1]);
+  return function_step(node, shape.bytes(2), 0, [shape](const NodeFrame& frame) -> Status {
+    const auto* const ids = frame.in<std::int32_t>(1);
     TROUPE_TRY(check_ids(ids, shape));
-    const auto* const dy = frame.data<float>(node.inputs[0]);
-    auto* const dtable = frame.data<float>(node.outputs[0]);
+    const auto* const dy = frame.in<float>(0);
+    auto* const dtable = frame.out<float>(0);
     parallel_for(shape.table_rows * shape.width, 65536, [&](std::size_t begin, std::size_t end) {
       std::fill(dtable + begin, dtable + end, 0.0f);
     });
@@ -86,18 +86,18 @@ Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
   const TableShape shape{lowering.graph[node.inputs[0]], lowering.graph[node.inputs[1]]};
   const auto sequence = sequence_of(node);
   return function_step(
-      node, shape.bytes(3), 0, [node, shape, sequence](const Frame& frame) -> Status {
-        const std::int32_t first =
-            node.inputs.size() == 3 ? *frame.data<std::int32_t>(node.inputs[2]) : 0;
+      node, shape.bytes(3), 0, [shape, sequence](const NodeFrame& frame) -> Status {
+        const auto* const given = frame.in_or_null<std::int32_t>(2);
+        const std::int32_t first = given ? *given : 0;
         TROUPE_TRY(check_places(first, static_cast<std::int64_t>(sequence),
                                 static_cast<std::int64_t>(shape.table_rows)));
         const auto* const places =
-            frame.data<float>(node.inputs[1]) + static_cast<std::size_t>(first) * shape.width;
+            frame.in<float>(1) + static_cast<std::size_t>(first) * shape.width;
         parallel_for(shape.rows, 16, [&](std::size_t begin, std::size_t end) {
           for (std::size_t row = begin; row < end; ++row)
-            kernels().f32.add(frame.data<float>(node.inputs[0]) + row * shape.width,
+            kernels().f32.add(frame.in<float>(0) + row * shape.width,
                               places + row % sequence * shape.width,
-                              frame.data<float>(node.outputs[0]) + row * shape.width, shape.width);
+                              frame.out<float>(0) + row * shape.width, shape.width);
         });
         return {};
       });
@@ -106,11 +106,11 @@ Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
 Result<StepPtr> lower_position_embedding_backward(Lowering& lowering, const Node& node) {
   const TableShape shape{lowering.graph[node.inputs[0]], lowering.graph[node.outputs[0]]};
   return parallel_step(node, shape.bytes(2), shape.table_rows, 4,
-                       [node, shape, sequence = sequence_of(node)](
-                           const Frame& frame, std::size_t begin, std::size_t end) {
+                       [shape, sequence = sequence_of(node)](const NodeFrame& frame,
+                                                             std::size_t begin, std::size_t end) {
                          for (std::size_t place = begin; place < end; ++place)
-                           add_places(shape, sequence, frame.data<float>(node.inputs[0]),
-                                      frame.data<float>(node.outputs[0]), place);
+                           add_places(shape, sequence, frame.in<float>(0), frame.out<float>(0),
+                                      place);
                        });
 }
 

@@ -22,15 +22,15 @@ struct RowShape {
 
 /// Writes dx of some rows, and adds their parts of dscale and, for layer_norm, dshift to `sums`.
 template <class T>
-void add_rows(const Node& node, const Frame& frame, std::size_t width, std::size_t row,
-              std::size_t count, float* sums) {
+void add_rows(const NodeFrame& frame, std::size_t width, std::size_t row, std::size_t count,
+              float* sums) {
   const std::size_t at = row * width;
-  const auto* const dy = frame.data<T>(node.inputs[0]) + at;
-  const auto* const x = frame.data<T>(node.inputs[1]) + at;
-  auto* const dx = frame.data<T>(node.outputs[0]) + at;
-  const auto* const scale = frame.data<float>(node.inputs[2]);
-  const auto* const saved = frame.data<float>(node.inputs[3]) + row;
-  if (node.op == Op::rms_norm_backward)
+  const auto* const dy = frame.in<T>(0) + at;
+  const auto* const x = frame.in<T>(1) + at;
+  auto* const dx = frame.out<T>(0) + at;
+  const auto* const scale = frame.in<float>(2);
+  const auto* const saved = frame.in<float>(3) + row;
+  if (frame.node.op == Op::rms_norm_backward)
     kernels().of<T>().rms_norm_backward({dy, x, dx, count, width, scale, saved, sums});
   else
     kernels().of<T>().layer_norm_backward({.dy = dy,
@@ -40,7 +40,7 @@ void add_rows(const Node& node, const Frame& frame, std::size_t width, std::size
                                            .width = width,
                                            .scale = scale,
                                            .mean = saved,
-                                           .inv_std = frame.data<float>(node.inputs[4]) + row,
+                                           .inv_std = frame.in<float>(4) + row,
                                            .dscale = sums,
                                            .dshift = sums + width});
 }
@@ -53,17 +53,17 @@ Result<StepPtr> lower_layer_norm(Lowering& lowering, const Node& node) {
     const RowShape shape{x};
     return parallel_step(
         node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
-        [node, width = shape.width, eps = std::get<LayerNormAttributes>(node.attributes).eps](
-            const Frame& frame, std::size_t begin, std::size_t end) {
-          kernels().of<T>().layer_norm({.x = frame.data<T>(node.inputs[0]) + begin * width,
-                                        .y = frame.data<T>(node.outputs[0]) + begin * width,
+        [width = shape.width, eps = std::get<LayerNormAttributes>(node.attributes).eps](
+            const NodeFrame& frame, std::size_t begin, std::size_t end) {
+          kernels().of<T>().layer_norm({.x = frame.in<T>(0) + begin * width,
+                                        .y = frame.out<T>(0) + begin * width,
                                         .count = end - begin,
                                         .width = width,
-                                        .scale = frame.data<float>(node.inputs[1]),
-                                        .shift = frame.data<float>(node.inputs[2]),
+                                        .scale = frame.in<float>(1),
+                                        .shift = frame.in<float>(2),
                                         .eps = eps,
-                                        .mean = frame.data<float>(node.outputs[1]) + begin,
-                                        .inv_std = frame.data<float>(node.outputs[2]) + begin});
+                                        .mean = frame.out<float>(1) + begin,
+                                        .inv_std = frame.out<float>(2) + begin});
         });
   });
 }
@@ -74,15 +74,15 @@ Result<StepPtr> lower_rms_norm(Lowering& lowering, const Node& node) {
     const RowShape shape{x};
     return parallel_step(
         node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
-        [node, width = shape.width, eps = std::get<RmsNormAttributes>(node.attributes).eps](
-            const Frame& frame, std::size_t begin, std::size_t end) {
-          kernels().of<T>().rms_norm({.x = frame.data<T>(node.inputs[0]) + begin * width,
-                                      .y = frame.data<T>(node.outputs[0]) + begin * width,
+        [width = shape.width, eps = std::get<RmsNormAttributes>(node.attributes).eps](
+            const NodeFrame& frame, std::size_t begin, std::size_t end) {
+          kernels().of<T>().rms_norm({.x = frame.in<T>(0) + begin * width,
+                                      .y = frame.out<T>(0) + begin * width,
                                       .count = end - begin,
                                       .width = width,
-                                      .scale = frame.data<float>(node.inputs[1]),
+                                      .scale = frame.in<float>(1),
                                       .eps = eps,
-                                      .inv_rms = frame.data<float>(node.outputs[1]) + begin});
+                                      .inv_rms = frame.out<float>(1) + begin});
         });
   });
 }
@@ -94,14 +94,14 @@ Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) 
   const RowSums sums{(node.outputs.size() - 1) * shape.width,
                      static_cast<std::size_t>(lowering.options.threads)};
   return with_element(x.dtype, [&]<class T>(T) {
-    const auto run = [node, shape, sums](const Frame& frame) -> Status {
+    const auto run = [shape, sums](const NodeFrame& frame) -> Status {
       sums.run(
           frame.scratch(), shape.rows, shape.grain(),
           [&](float* block, std::size_t row, std::size_t count) {
-            add_rows<T>(node, frame, shape.width, row, count, block);
+            add_rows<T>(frame, shape.width, row, count, block);
           },
           [&](std::size_t i, float sum) {
-            frame.data<float>(node.outputs[1 + i / shape.width])[i % shape.width] = sum;
+            frame.out<float>(1 + i / shape.width)[i % shape.width] = sum;
           });
       return {};
     };

@@ -9,15 +9,14 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A node's shape, and its tensors in a run.
+/// A loss, and its tensors in a run.
 struct Loss {
-  Node node;
   LossAttributes attributes;
   std::size_t rows, classes;
   bool regression;
 
-  Loss(const Graph& graph, const Node& node_)
-      : node{node_}, rows{static_cast<std::size_t>(graph[node.inputs[0]].shape[0])},
+  Loss(const Graph& graph, const Node& node)
+      : rows{static_cast<std::size_t>(graph[node.inputs[0]].shape[0])},
         classes{static_cast<std::size_t>(graph[node.inputs[0]].shape[1])},
         regression{graph[node.inputs[1]].dtype == DType::f32} {
     if (const auto* const given = std::get_if<LossAttributes>(&node.attributes))
@@ -25,24 +24,21 @@ struct Loss {
   }
 
   /// Values of a row.
-  const float* values(const Frame& frame, std::size_t n) const {
-    return frame.data<float>(node.inputs[0]) + n * classes;
+  const float* values(const NodeFrame& frame, std::size_t n) const {
+    return frame.in<float>(0) + n * classes;
   }
-  const float* targets(const Frame& frame, std::size_t n) const {
-    return frame.data<float>(node.inputs[1]) + n * classes;
+  const float* targets(const NodeFrame& frame, std::size_t n) const {
+    return frame.in<float>(1) + n * classes;
   }
-  const std::int32_t* labels(const Frame& frame) const {
-    return frame.data<std::int32_t>(node.inputs[1]);
-  }
-  float* output(const Frame& frame, std::size_t i) const {
-    return frame.data<float>(node.outputs[i]);
-  }
+  const std::int32_t* labels(const NodeFrame& frame) const { return frame.in<std::int32_t>(1); }
+  float* output(const NodeFrame& frame, std::size_t i) const { return frame.out<float>(i); }
   /// Returns the factor of gradients: the loss scale, or 1 without one.
-  double scale(const Frame& frame) const {
-    return node.inputs.size() == 3 ? double{*frame.data<float>(node.inputs[2])} : 1.0;
+  double scale(const NodeFrame& frame) const {
+    const auto* const given = frame.in_or_null<float>(2);
+    return given ? double{*given} : 1.0;
   }
   /// Returns the number of rows with a label.
-  Result<std::size_t> counted(const Frame& frame) const {
+  Result<std::size_t> counted(const NodeFrame& frame) const {
     return count_labels({labels(frame), rows}, classes);
   }
   /// Divisor of sums over rows.
@@ -52,7 +48,7 @@ struct Loss {
 };
 
 /// Mean over labelled rows of -sum_c target_c log p_c, target as in Szegedy et al. 2016, section 7.
-Status cross_entropy(const Loss& l, const Frame& frame) {
+Status cross_entropy(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, l.counted(frame));
   const double smoothing = double{l.attributes.label_smoothing};
   auto* const probabilities = l.output(frame, 1);
@@ -79,7 +75,7 @@ Status cross_entropy(const Loss& l, const Frame& frame) {
   return {};
 }
 
-Status cross_entropy_backward(const Loss& l, const Frame& frame) {
+Status cross_entropy_backward(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, l.counted(frame));
   const double smoothing = double{l.attributes.label_smoothing};
   const double share = count > 0 ? l.scale(frame) / l.mean_rows(count) : 0.0;
@@ -97,12 +93,12 @@ Status cross_entropy_backward(const Loss& l, const Frame& frame) {
 }
 
 /// Whether squared errors ignore a row: one whose target begins with a NaN, or without a label.
-bool ignores(const Loss& l, const Frame& frame, std::size_t n) {
+bool ignores(const Loss& l, const NodeFrame& frame, std::size_t n) {
   return l.regression ? std::isnan(*l.targets(frame, n)) : l.labels(frame)[n] < 0;
 }
 
 /// Returns the number of rows whose squared errors count; the mean is over their elements.
-Result<std::size_t> rows_of_errors(const Loss& l, const Frame& frame) {
+Result<std::size_t> rows_of_errors(const Loss& l, const NodeFrame& frame) {
   if (!l.regression)
     return l.counted(frame);
   std::size_t count = 0;
@@ -116,7 +112,7 @@ double mean_elements(const Loss& l, std::size_t rows) {
   return l.mean_rows(rows) * static_cast<double>(l.classes);
 }
 
-double difference(const Loss& l, const Frame& frame, std::size_t n, std::size_t c) {
+double difference(const Loss& l, const NodeFrame& frame, std::size_t n, std::size_t c) {
   if (ignores(l, frame, n))
     return 0.0;
   const double value = double{l.values(frame, n)[c]};
@@ -125,7 +121,7 @@ double difference(const Loss& l, const Frame& frame, std::size_t n, std::size_t 
   return value - (static_cast<std::int32_t>(c) == l.labels(frame)[n] ? 1.0 : 0.0);
 }
 
-Status squared_error(const Loss& l, const Frame& frame) {
+Status squared_error(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, rows_of_errors(l, frame));
   double sum = 0;
   for (std::size_t n = 0; n < l.rows; ++n)
@@ -138,7 +134,7 @@ Status squared_error(const Loss& l, const Frame& frame) {
   return {};
 }
 
-Status squared_error_backward(const Loss& l, const Frame& frame) {
+Status squared_error_backward(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, rows_of_errors(l, frame));
   const double factor = 2 * l.scale(frame), elements = mean_elements(l, count);
   auto* const out = l.output(frame, 0);
@@ -149,7 +145,7 @@ Status squared_error_backward(const Loss& l, const Frame& frame) {
   return {};
 }
 
-Status correct_rows(const Loss& l, const Frame& frame) {
+Status correct_rows(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(l.counted(frame)); // checks the labels
   std::size_t correct = 0;
   for (std::size_t n = 0; n < l.rows; ++n) {
@@ -160,11 +156,11 @@ Status correct_rows(const Loss& l, const Frame& frame) {
   return {};
 }
 
-using Computation = Status(const Loss& loss, const Frame& frame);
+using Computation = Status(const Loss& loss, const NodeFrame& frame);
 
 Result<StepPtr> loss_step(const Lowering& lowering, const Node& node, Computation* compute) {
   return function_step(node, 0, 0,
-                       [loss = Loss{lowering.graph, node}, compute](const Frame& frame) {
+                       [loss = Loss{lowering.graph, node}, compute](const NodeFrame& frame) {
                          return compute(loss, frame);
                        });
 }

@@ -27,19 +27,18 @@ StepPtr row_products(const Lowering& lowering, const Node& node, const Parameter
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const auto rows = size(x.shape[0]), in = size(x.shape[1]), out = size(y.shape[1]);
   const auto x_bytes = aligned(in * sizeof(float)), y_bytes = aligned(out * sizeof(float));
-  const auto run = [=, type = y.dtype](const Frame& frame) -> Status {
+  const auto run = [=, type = y.dtype](const NodeFrame& frame) -> Status {
     // a row of x and its result
     auto* const wide_x = reinterpret_cast<float*>(frame.scratch());
     auto* const wide_y = reinterpret_cast<float*>(frame.scratch() + x_bytes);
-    const auto* const weight =
-        copy ? reinterpret_cast<const T*>(copy->data()) : frame.data<T>(node.inputs[1]);
+    const auto* const weight = copy ? reinterpret_cast<const T*>(copy->data()) : frame.in<T>(1);
     for (std::size_t row = 0; row < rows; ++row) {
-      kernels().of<T>().widen(frame.data<T>(node.inputs[0]) + row * in, wide_x, in);
+      kernels().of<T>().widen(frame.in<T>(0) + row * in, wide_x, in);
       parallel_for(out, 16, [&](std::size_t begin, std::size_t end) {
         kernels().of<T>().row_products(wide_x, weight + begin * in, in, wide_y + begin,
                                        end - begin);
       });
-      narrow(type, wide_y, frame.data<std::byte>(node.outputs[0]) + row * out * size_of(type), out);
+      narrow(type, wide_y, frame.out<std::byte>(0) + row * out * size_of(type), out);
     }
     return {};
   };
@@ -199,9 +198,9 @@ Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
   const RowSums sums{columns, static_cast<std::size_t>(lowering.options.threads)};
   const auto bytes = static_cast<double>(rows * columns * size_of(dy.dtype));
   auto step = with_element(dy.dtype, [&]<class T>(T) {
-    return function_step(node, bytes, sums.scratch_bytes(), [=](const Frame& frame) -> Status {
-      const auto* const from = frame.data<T>(node.inputs[0]);
-      auto* const to = frame.data<float>(node.outputs[0]);
+    return function_step(node, bytes, sums.scratch_bytes(), [=](const NodeFrame& frame) -> Status {
+      const auto* const from = frame.in<T>(0);
+      auto* const to = frame.out<float>(0);
       sums.run(
           frame.scratch(), rows, std::max<std::size_t>(elementwise_grain / columns, 1),
           [&](float* block, std::size_t row, std::size_t count) {

@@ -49,20 +49,18 @@ Result<StepPtr> lower_turn(Lowering& lowering, const Node& node, float direction
   turns.begin_at(0);
   const auto rows = static_cast<std::size_t>(x.shape[0]);
   return with_element(x.dtype, [&]<class T>(T) {
-    return function_step(node, bytes, 0, [=](const Frame& frame) mutable -> Status {
-      if (node.inputs.size() == 2) {
+    return function_step(node, bytes, 0, [=](const NodeFrame& frame) mutable -> Status {
+      if (const auto* const given = frame.in_or_null<std::int32_t>(1)) {
         constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-        const std::int32_t first = *frame.data<std::int32_t>(node.inputs[1]);
-        TROUPE_TRY(check_places(first, a.sequence, most));
-        turns.begin_at(first);
+        TROUPE_TRY(check_places(*given, a.sequence, most));
+        turns.begin_at(*given);
       }
       const auto heads = static_cast<std::size_t>(a.heads),
                  half = static_cast<std::size_t>(a.head_dim / 2);
       parallel_for(rows, 16, [&](std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) {
           const std::size_t at = row * heads * 2 * half;
-          kernels().of<T>().rope(frame.data<T>(node.inputs[0]) + at,
-                                 frame.data<T>(node.outputs[0]) + at,
+          kernels().of<T>().rope(frame.in<T>(0) + at, frame.out<T>(0) + at,
                                  {heads, half, turns.cosines(row), turns.sines(row), direction});
         }
       });

@@ -22,36 +22,31 @@ PositionShape position_shape(const Node& node, const Tensor& rows, const Tensor&
 
 Result<StepPtr> lower_embedding(Lowering& lowering, const Node& node) {
   const auto shape = embedding_shape(lowering.output(node), lowering.input(node, 1));
-  return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_embedding(l.stream, shape, l.data<std::int32_t>(node.inputs[0]),
-                     l.data<float>(node.inputs[1]), l.data<float>(node.outputs[0]));
+  return kernel_step(node, [shape](const NodeLaunch& l) {
+    launch_embedding(l.stream, shape, l.in<std::int32_t>(0), l.in<float>(1), l.out<float>(0));
   });
 }
 
 Result<StepPtr> lower_embedding_backward(Lowering& lowering, const Node& node) {
   const auto shape = embedding_shape(lowering.input(node, 0), lowering.output(node));
-  return kernel_step(node.op, shape.link_bytes(), [node, shape](const Launch& l) {
-    launch_embedding_backward(
-        l.stream, shape, l.data<std::int32_t>(node.inputs[1]), l.data<float>(node.inputs[0]),
-        reinterpret_cast<std::int32_t*>(l.workspace()), l.data<float>(node.outputs[0]));
+  return kernel_step(node, shape.link_bytes(), [shape](const NodeLaunch& l) {
+    launch_embedding_backward(l.stream, shape, l.in<std::int32_t>(1), l.in<float>(0),
+                              reinterpret_cast<std::int32_t*>(l.workspace()), l.out<float>(0));
   });
 }
 
 Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
   const auto shape = position_shape(node, lowering.input(node, 0), lowering.input(node, 1));
-  return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_position_embedding(
-        l.stream, shape, l.data<float>(node.inputs[0]), l.data<float>(node.inputs[1]),
-        node.inputs.size() == 3 ? l.data<std::int32_t>(node.inputs[2]) : nullptr,
-        l.data<float>(node.outputs[0]));
+  return kernel_step(node, [shape](const NodeLaunch& l) {
+    launch_position_embedding(l.stream, shape, l.in<float>(0), l.in<float>(1),
+                              l.in_or_null<std::int32_t>(2), l.out<float>(0));
   });
 }
 
 Result<StepPtr> lower_position_embedding_backward(Lowering& lowering, const Node& node) {
   const auto shape = position_shape(node, lowering.input(node, 0), lowering.output(node));
-  return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_position_embedding_backward(l.stream, shape, l.data<float>(node.inputs[0]),
-                                       l.data<float>(node.outputs[0]));
+  return kernel_step(node, [shape](const NodeLaunch& l) {
+    launch_position_embedding_backward(l.stream, shape, l.in<float>(0), l.out<float>(0));
   });
 }
 

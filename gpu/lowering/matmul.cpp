@@ -27,11 +27,10 @@ Result<StepPtr> lower_product(Lowering& lowering, const Node& node, Product prod
   const auto second = product == Product::backward_weight
                           ? WeightView{node.inputs[1], node.unit}
                           : lowering.view_weight(node.inputs[1], type);
-  return kernel_step(node.op, product_workspace,
-                     [node, bias, second, matmul = std::move(chosen.matmul)](const Launch& l) {
-                       return matmul.run(l.stream, l.data(node.inputs[0]), second.data(l),
-                                         bias ? l.data<float>(node.inputs[2]) : nullptr,
-                                         l.data(node.outputs[0]), l.workspace());
+  return kernel_step(node, product_workspace,
+                     [bias, second, matmul = std::move(chosen.matmul)](const NodeLaunch& l) {
+                       return matmul.run(l.stream, l.in(0), second.data(l),
+                                         bias ? l.in<float>(2) : nullptr, l.out(0), l.workspace());
                      });
 }
 

@@ -33,6 +33,8 @@ struct Launch {
   std::byte* workspace() const { return frame.scratch(); }
 };
 
+using NodeLaunch = OfNode<Launch>;
+
 class Step {
 public:
   virtual ~Step() = default;
@@ -50,38 +52,39 @@ public:
 };
 using StepPtr = std::unique_ptr<Step>;
 
-/// A step whose enqueue(launch) calls a function, which returns nothing or a Status.
+/// A step that calls function(NodeLaunch), which returns nothing or a Status.
 template <class Function>
 class FunctionStep final : public Step {
 public:
-  FunctionStep(std::string_view op, std::size_t workspace_bytes, Function function)
-      : workspace_bytes_{workspace_bytes}, function_{std::move(function)} {
-    name = op;
+  FunctionStep(const Node& node, std::size_t workspace_bytes, Function function)
+      : node_{node}, workspace_bytes_{workspace_bytes}, function_{std::move(function)} {
+    name = to_string(node.op);
   }
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
   Status enqueue(const Launch& launch) override {
-    if constexpr (std::is_void_v<std::invoke_result_t<Function&, const Launch&>>) {
-      function_(launch);
+    const NodeLaunch of_node{launch, node_};
+    if constexpr (std::is_void_v<std::invoke_result_t<Function&, const NodeLaunch&>>) {
+      function_(of_node);
       return {};
     } else {
-      return function_(launch);
+      return function_(of_node);
     }
   }
 
 private:
+  Node node_;
   std::size_t workspace_bytes_;
   Function function_;
 };
 
 template <class Function>
-StepPtr kernel_step(Op op, std::size_t workspace_bytes, Function function) {
-  return std::make_unique<FunctionStep<Function>>(to_string(op), workspace_bytes,
-                                                  std::move(function));
+StepPtr kernel_step(const Node& node, std::size_t workspace_bytes, Function function) {
+  return std::make_unique<FunctionStep<Function>>(node, workspace_bytes, std::move(function));
 }
 
 template <class Function>
-StepPtr kernel_step(Op op, Function function) {
-  return kernel_step(op, 0, std::move(function));
+StepPtr kernel_step(const Node& node, Function function) {
+  return kernel_step(node, 0, std::move(function));
 }
 
 } // namespace troupe::gpu
