@@ -117,8 +117,6 @@ public:
       builder.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensor(op.b))
           .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1.0f)
           .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, op.b_factor);
-    if (op.t != 0)
-      builder.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensor(op.t));
     return builder.finalize();
   }
 

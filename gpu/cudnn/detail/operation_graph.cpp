@@ -15,8 +15,9 @@ struct ToText {
                        op.y, op.stride, op.padding);
   }
   std::string operator()(const PointwiseOp& op) const {
-    return fmt::format("pw{} x{} b{} y{} t{} f{}", static_cast<int>(op.mode), op.x, op.b, op.y,
-                       op.t, op.b_factor);
+    // "t0" remains from an operand that is no longer used: plans are stored under this text.
+    return fmt::format("pw{} x{} b{} y{} t0 f{}", static_cast<int>(op.mode), op.x, op.b, op.y,
+                       op.b_factor);
   }
   std::string operator()(const GenStatsOp& op) const {
     return fmt::format("stats x{} s{} q{}", op.x, op.sum, op.square_sum);

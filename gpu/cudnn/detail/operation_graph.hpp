@@ -32,11 +32,10 @@ struct ConvolutionOp {
   std::int64_t stride, padding;
 };
 
-/// y = f(x), y = f(x, b * b_factor), dx = f'(x) * dy (RELU_BWD and its kind), or y = t ? x : b.
+/// y = f(x), y = f(x, b * b_factor), or dx = f'(x) * dy (RELU_BWD and its kind).
 struct PointwiseOp {
   cudnnPointwiseMode_t mode;
   Uid x, b = 0, y; ///< b: 0 for unary modes; dy for backward modes
-  Uid t = 0;       ///< BINARY_SELECT only
   float b_factor = 1.0f;
 };
 
