@@ -1,4 +1,4 @@
-/// The members that every device's executable has: the graph, its storage, and the bound buffers.
+/// The members that every device's executable has: the graph, its memory, and the bound buffers.
 #pragma once
 
 #include "core/device/graph_ports.hpp"
@@ -20,10 +20,17 @@ public:
   void bind_sum_over_ranks(SumOverRanks sum) final { sum_over_ranks_ = std::move(sum); }
   const BatchView& batch() const final { return ports_.batch(); }
   Status set_batch(const BatchView& batch) final { return ports_.bind(batch); }
+  void read_outputs(Stream& stream, StepOutputs* host) final {
+    const Binding nothing;
+    const Frame frame{places_, nothing, memory_};
+    host->names = ports_.output_names();
+    for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
+      device_.copy(stream, &host->values[i], frame.data<float>(ports_.outputs()[i]), sizeof(float));
+  }
 
 protected:
-  LoweredExecutable(const Graph& graph, const MemoryPlan& plan)
-      : graph_{graph}, plan_{plan}, buffers_(graph.units.size()) {}
+  LoweredExecutable(Device& device, const Graph& graph, const MemoryPlan& plan)
+      : device_{device}, graph_{graph}, plan_{plan}, buffers_(graph.units.size()) {}
 
   /// The buffers of a run of the unit that is enqueued now.
   Binding binding(UnitId unit) const {
@@ -31,11 +38,13 @@ protected:
     return {parameters, gradients, statistics_, loss_scale_, ports_.addresses()};
   }
 
+  Device& device_;
   Graph graph_;
   GraphPorts ports_;
   MemoryPlan plan_;
   StorageLayout layout_;
   std::vector<Place> places_;
+  ExecutableMemory memory_;
   SumOverRanks sum_over_ranks_;
 
 private:

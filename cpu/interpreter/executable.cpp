@@ -41,20 +41,20 @@ std::vector<std::optional<RankSums>> make_rank_sums(const Graph& graph) {
 class InterpreterExecutable final : public LoweredExecutable {
 public:
   /// Precondition: the graph is valid.
-  InterpreterExecutable(const Graph& graph, const CompileOptions& options)
-      : LoweredExecutable{graph, options.memory}, rank_sums_{make_rank_sums(graph)},
+  InterpreterExecutable(HostDevice& device, const Graph& graph, const CompileOptions& options)
+      : LoweredExecutable{device, graph, options.memory}, rank_sums_{make_rank_sums(graph)},
         addresses_(graph.tensors.size()) {
     layout_ = options.layout ? *options.layout : lay_out_storage(graph, 1);
     encoded_ = find_encoded(layout_, graph_);
   }
 
   /// Errors: out_of_memory; a layout or plan of another graph.
-  Status allocate(HostDevice& device) {
+  Status allocate() {
     TROUPE_TRY(ports_, GraphPorts::create(graph_));
     TROUPE_TRY(auto placement, place_tensors(graph_, plan_, layout_, activation_alignment));
     places_ = std::move(placement.places);
-    TROUPE_TRY(arena_, device.allocate(plan_.arena_bytes, MemoryKind::activations));
-    TROUPE_TRY(own_, device.allocate(placement.own_bytes, MemoryKind::activations));
+    TROUPE_TRY(arena_, device_.allocate(plan_.arena_bytes, MemoryKind::activations));
+    TROUPE_TRY(own_, device_.allocate(placement.own_bytes, MemoryKind::activations));
     memory_ = {.arena = arena_->data(), .own = own_->data()};
     return {};
   }
@@ -64,19 +64,12 @@ public:
   void forward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::forward); }
   void backward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::backward); }
 
-  void read_outputs(Stream& stream, StepOutputs* host) override {
-    host->names = ports_.output_names();
-    host_stream(stream).enqueue([this, host]() -> Status {
-      for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
-        host->values[i] = static_cast<float>(values_of(ports_.outputs()[i])[0]);
-      return {};
-    });
-  }
-
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
     TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
     host_stream(stream).enqueue([this, id, host]() -> Status {
-      std::ranges::transform(values_of(id), host.begin(),
+      const Binding nothing;
+      const Frame frame{places_, nothing, memory_};
+      std::ranges::transform(load(graph_[id], frame.data<std::byte>(id)), host.begin(),
                              [](double v) { return static_cast<float>(v); });
       return {};
     });
@@ -135,16 +128,9 @@ private:
     return {};
   }
 
-  /// Returns the values of an activation or output.
-  Values values_of(TensorId id) const {
-    const Binding unbound;
-    return load(graph_[id], Frame{places_, unbound, memory_}.data<std::byte>(id));
-  }
-
   std::vector<const Slot*> encoded_; ///< by TensorId, for parameters with a codec, and gradients
   std::vector<std::optional<RankSums>> rank_sums_; ///< by node, for synchronized batch norms
   BufferPtr arena_, own_;
-  ExecutableMemory memory_;
   std::vector<void*> addresses_; ///< by TensorId, of the running node's tensors
 };
 
@@ -152,8 +138,8 @@ private:
 
 Result<std::unique_ptr<Executable>> compile_interpreter(HostDevice& device, const Graph& graph,
                                                         const CompileOptions& options) {
-  auto made = std::make_unique<InterpreterExecutable>(graph, options);
-  TROUPE_TRY(made->allocate(device));
+  auto made = std::make_unique<InterpreterExecutable>(device, graph, options);
+  TROUPE_TRY(made->allocate());
   return made;
 }
 

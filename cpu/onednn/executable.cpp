@@ -39,8 +39,8 @@ Status check_supported(const Graph& graph) {
 
 class OnednnExecutable final : public LoweredExecutable, public Profiled {
 public:
-  OnednnExecutable(const Graph& graph, const MemoryPlan& plan)
-      : LoweredExecutable{graph, plan}, units_(graph.units.size()) {}
+  OnednnExecutable(HostDevice& device, const Graph& graph, const MemoryPlan& plan)
+      : LoweredExecutable{device, graph, plan}, units_(graph.units.size()) {}
 
   Status compile(HostDevice& device, const CompileOptions& options, Bf16Mode bf16) {
     TROUPE_TRY(check_supported(graph_));
@@ -48,7 +48,7 @@ public:
     const ThreadScope scope{options.threads};
     TROUPE_TRY(auto lowering, Lowering::make(device, graph_, options, bf16));
     TROUPE_TRY(lower_nodes(*lowering));
-    TROUPE_TRY(allocate(device, *lowering));
+    TROUPE_TRY(allocate(*lowering));
     layout_ = std::move(lowering->layout);
     places_ = std::move(lowering->places);
     copies_ = std::move(lowering->copies);
@@ -73,16 +73,6 @@ public:
 
   void backward(Stream& stream, UnitId unit) override {
     enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].backward);
-  }
-
-  void read_outputs(Stream& stream, StepOutputs* host) override {
-    host->names = ports_.output_names();
-    host_stream(stream).enqueue([this, host]() -> Status {
-      const Frame frame{places_, {}, memory_};
-      for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
-        host->values[i] = *frame.data<float>(ports_.outputs()[i]);
-      return {};
-    });
   }
 
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
@@ -147,7 +137,7 @@ private:
     return {};
   }
 
-  Status allocate(HostDevice& device, const Lowering& lowering) {
+  Status allocate(const Lowering& lowering) {
     std::size_t scratch = 0;
     for (const auto& unit : units_)
       for (const auto* steps : {&unit.forward, &unit.backward})
@@ -155,7 +145,7 @@ private:
           scratch = std::max(scratch, step->scratch_bytes());
     const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
                           std::byte*& address) -> Status {
-      TROUPE_TRY(buffer, device.allocate(bytes, kind));
+      TROUPE_TRY(buffer, device_.allocate(bytes, kind));
       address = buffer->data();
       return {};
     };
@@ -218,7 +208,6 @@ private:
   std::vector<Unit> units_;
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
-  ExecutableMemory memory_;
   bool profiling_ = false;
   std::map<const Step*, Timing> timings_;
 };
@@ -227,7 +216,7 @@ private:
 
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,
                                                    const CompileOptions& options, Bf16Mode bf16) {
-  auto made = std::make_unique<OnednnExecutable>(graph, options.memory);
+  auto made = std::make_unique<OnednnExecutable>(device, graph, options.memory);
   TROUPE_TRY(made->compile(device, options, bf16));
   return made;
 }

@@ -50,7 +50,7 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
 
 CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
                                const CompileOptions& options)
-    : LoweredExecutable{graph, options.memory}, device_{device}, units_(graph.units.size()) {}
+    : LoweredExecutable{device, graph, options.memory}, units_(graph.units.size()) {}
 
 Result<std::unique_ptr<CudaExecutable>>
 CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
@@ -212,14 +212,6 @@ Result<CudaGraph> CudaExecutable::capture(CudaStream& stream) {
   TROUPE_TRY(CudaGraph::begin_capture(stream));
   Executable::run(stream);
   return CudaGraph::end_capture(stream);
-}
-
-void CudaExecutable::read_outputs(Stream& stream, StepOutputs* host) {
-  const Binding nothing;
-  const Frame frame{places_, nothing, memory_};
-  host->names = ports_.output_names();
-  for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
-    device_.copy(stream, &host->values[i], frame.data<float>(ports_.outputs()[i]), sizeof(float));
 }
 
 Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {

@@ -39,7 +39,6 @@ public:
   void forward(Stream& stream, UnitId unit) override;
   void backward(Stream& stream, UnitId unit) override;
   void run(Stream& stream) override;
-  void read_outputs(Stream& stream, StepOutputs* host) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
   /// Runs one pass and times each step with two events; times are in execution order. A step's time
@@ -60,12 +59,10 @@ private:
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps);
   Result<CudaGraph> capture(CudaStream& stream);
 
-  CudaDevice& device_;
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
   std::vector<std::byte*> copies_; ///< by unit
   DType common_copy_type_ = DType::f32;
-  ExecutableMemory memory_;
   /// By the buffers that a pass reads. Empty: run once, not captured yet.
   std::map<BatchAddresses, std::optional<CudaGraph>> graphs_;
 };
