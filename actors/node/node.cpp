@@ -13,6 +13,9 @@ namespace troupe::actors {
 
 namespace {
 
+/// In the error of a GENERATION BUILDER that has died.
+constexpr const char* builder_name = "generation_builder";
+
 /// The outcome of a node whose last generation has not ended the job.
 RunOutcomePtr not_trained(Error error) {
   return std::make_shared<const RunOutcome>(
@@ -106,14 +109,13 @@ caf::result<RunOutcomePtr> NodeState::run(const generation_builder_actor& builde
 }
 
 void NodeState::build() {
-  enter(NodeEvent::build);
   node_.self->request(builder_, caf::infinite, atom::build_v)
       .then([this](const BuiltGenerationPtr& built) { train(built); },
             [this](const caf::error& error) {
-              not_built(from_caf_error(
-                  error, {Errc::internal,
-                          "the generation builder died",
-                          {.node = training::host_name(), .actor = "generation_builder"}}));
+              not_built(
+                  from_caf_error(error, {Errc::internal,
+                                         "the generation builder died",
+                                         {.node = training::host_name(), .actor = builder_name}}));
             });
 }
 
@@ -181,10 +183,12 @@ void NodeState::form_next(RunViewPtr view) {
       .then(then, [then](const caf::error&) { then(); });
 }
 
-/// Nodes that end with the job become unreachable for a node that is still building. The end of the
-/// job is then the better error.
+/// Tries again if the generation was halted meanwhile, or if the build has failed before this node
+/// requested an assignment in the next one. Nodes that end with the job become unreachable for a
+/// node that is still building. The end of the job is then the better error.
 void NodeState::not_built(Error error) {
-  if (phase_ == NodePhase::recovering)
+  const bool builder_died = error.where.actor == builder_name;
+  if (phase_ == NodePhase::recovering && !builder_died)
     return build();
   if ((error.code == Errc::network || error.code == Errc::stopped) && end_)
     error = why_ended();

@@ -377,6 +377,32 @@ TEST_CASE("a node that is left out joins with a new attempt and reports why it w
   actors.scheduler.run();
 }
 
+TEST_CASE("a build that fails after a halt is repeated until the job ends") {
+  Follower follower;
+  int builds = 0;
+  const auto builder = test::spawn_stub<generation_builder_actor>(
+      follower.system, [&](atom::build) -> caf::result<BuiltGenerationPtr> {
+        ++builds;
+        if (builds == 1)
+          return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(
+              BuiltGeneration{.generation = follower.generation,
+                              .info = follower.generation->info(),
+                              .metrics = follower.metrics})};
+        if (builds == 4)
+          caf::anon_send(follower.node, atom::finish_v, JobEnd{.result = {.status = "stopped"}});
+        return to_caf_error({Errc::io, "the folder is gone"});
+      });
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, builder);
+  follower.scheduler.run();
+  follower.self->send_exit(follower.metrics, caf::exit_reason::user_shutdown); // hands over no view
+  follower.scheduler.run();
+  follower.tell(atom::halt_v, std::int64_t{1}, Error{Errc::network, "node c:1 was lost"});
+  CHECK(builds == 4);
+  asked.receive(
+      [](const RunOutcomePtr& outcome) { CHECK(outcome->error->message == "the folder is gone"); },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}
+
 TEST_CASE("a job that has ended is final for a node, whatever it hears later") {
   for (const auto phase : {NodePhase::draining, NodePhase::done})
     for (const auto& change : node_changes)

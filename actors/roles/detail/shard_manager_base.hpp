@@ -74,8 +74,8 @@ protected:
             caf::anon_send(me, atom::failed_v, status.error());
         });
   }
-  /// Sends itself this message then. The stream keeps `written` alive until then, because the actor
-  /// may end before.
+  /// Sends itself this message when the stream has come this far. The stream keeps `written` alive
+  /// until then, because the actor may end before.
   template <class Atom>
   void announce(Stream& stream, Atom atom, std::int64_t step, std::shared_ptr<const void> written) {
     when_done(stream, [me = shard_manager_actor{self_}, atom, step,
