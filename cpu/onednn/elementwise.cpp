@@ -108,12 +108,16 @@ StepPtr widening(const Node& node, std::size_t elements) {
 StepPtr copy_step(const Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
   const std::size_t size = elements(x) * size_of(x.dtype);
-  return parallel_step(node, static_cast<double>(2 * size), size, elementwise_grain * sizeof(float),
-                       [](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+  return function_step(node, static_cast<double>(2 * size), 0,
+                       [size](const NodeFrame& frame) -> Status {
                          const auto* const from = frame.in<std::byte>(0);
                          auto* const to = frame.out<std::byte>(0);
                          if (from != to) // the memory plan may have placed both at the same address
-                           std::memmove(to + begin, from + begin, end - begin);
+                           parallel_for(size, elementwise_grain * sizeof(float),
+                                        [&](std::size_t begin, std::size_t end) {
+                                          std::memmove(to + begin, from + begin, end - begin);
+                                        });
+                         return {};
                        });
 }
 
