@@ -73,7 +73,8 @@ private:
   ExecutableMemory memory_;
 };
 
-/// A Frame, or another class that has its data(), while one node runs.
+/// Adds the node that runs, and its inputs and outputs by index, to a Frame or a class with the
+/// same data().
 template <class Base>
 struct OfNode : Base {
   const Node& node;
