@@ -112,8 +112,7 @@ struct HostStream::Shared {
   }
 };
 
-HostStream::HostStream(const StreamOptions& options)
-    : options_{options}, shared_{std::make_shared<Shared>()} {
+HostStream::HostStream(const StreamOptions& options) : shared_{std::make_shared<Shared>()} {
   thread_ = std::thread{[shared = shared_, options] {
     // The kernel keeps 15 characters of a thread's name.
     pthread_setname_np(pthread_self(), options.name.substr(0, 15).c_str());

@@ -53,12 +53,9 @@ public:
   void on_complete(Callback callback) override;
   Status synchronize() override;
 
-  const StreamOptions& options() const { return options_; }
-
 private:
   struct Shared;
 
-  StreamOptions options_;
   std::shared_ptr<Shared> shared_;
   std::thread thread_;
 };

@@ -4,10 +4,10 @@
 #include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/detail/load_kernels.hpp"
 #include "gpu/device_rates.hpp"
-#include "gpu/engines.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/optimizer.hpp"
 #include "gpu/kernels/quantize.hpp"
+#include "gpu/lowering/executable.hpp"
 #include "gpu/lowering/plan_registry.hpp"
 
 #include <cstring>
@@ -24,6 +24,13 @@ bool is_pageable(const void* address) {
   cudaPointerAttributes attributes{};
   return cudaPointerGetAttributes(&attributes, address) == cudaSuccess &&
          attributes.type == cudaMemoryTypeUnregistered;
+}
+
+/// Enqueues launch(CUDA stream, arguments...).
+template <class... Parameters, class... Arguments>
+void enqueue(Stream& stream, const char* operation, void (*launch)(cudaStream_t, Parameters...),
+             const Arguments&... arguments) {
+  cuda_stream(stream).enqueue(operation, [&](cudaStream_t s) { launch(s, arguments...); });
 }
 
 /// Formats it as nvidia-smi does: "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6".
@@ -90,7 +97,9 @@ std::unique_ptr<Stream> CudaDevice::create_stream(const StreamOptions& options) 
 
 Result<std::unique_ptr<Executable>> CudaDevice::compile(const Graph& graph,
                                                         const CompileOptions& options) {
-  return compile_cuda(*this, graph, options);
+  const DeviceGuard guard{info_.index}; // libraries use the current device
+  TROUPE_TRY(auto made, CudaExecutable::create(*this, graph, options));
+  return std::unique_ptr<Executable>{std::move(made)};
 }
 
 void CudaDevice::copy(Stream& stream, void* destination, const void* source, std::size_t bytes) {
@@ -123,53 +132,41 @@ void CudaDevice::zero(Stream& stream, void* destination, std::size_t bytes) {
 
 void CudaDevice::add(Stream& stream, float* destination, const float* source,
                      std::size_t elements) {
-  cuda_stream(stream).enqueue("add", [=](cudaStream_t s) {
-    launch_add(s, DType::f32, destination, destination, source, elements);
-  });
+  enqueue(stream, "add", launch_add, DType::f32, destination, destination, source, elements);
 }
 
 void CudaDevice::add_product(Stream& stream, float* sum, const float* a, const float* b,
                              std::size_t elements) {
-  cuda_stream(stream).enqueue("add_product",
-                              [=](cudaStream_t s) { launch_add_product(s, sum, a, b, elements); });
+  enqueue(stream, "add_product", launch_add_product, sum, a, b, elements);
 }
 
 void CudaDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
-  cuda_stream(stream).enqueue("scale",
-                              [=](cudaStream_t s) { launch_scale(s, values, factor, elements); });
+  enqueue(stream, "scale", launch_scale, values, factor, elements);
 }
 
 void CudaDevice::round(Stream& stream, float* values, DType type, std::size_t elements) {
   if (type != DType::f32)
-    cuda_stream(stream).enqueue("round",
-                                [=](cudaStream_t s) { launch_round(s, values, type, elements); });
+    enqueue(stream, "round", launch_round, values, type, elements);
 }
 
 void CudaDevice::narrow(Stream& stream, const float* source, void* destination, DType type,
                         std::size_t elements) {
-  cuda_stream(stream).enqueue("narrow", [=](cudaStream_t s) {
-    launch_cast(s, source, DType::f32, destination, type, elements);
-  });
+  enqueue(stream, "narrow", launch_cast, source, DType::f32, destination, type, elements);
 }
 
 void CudaDevice::widen(Stream& stream, const void* source, DType type, float* destination,
                        std::size_t elements) {
-  cuda_stream(stream).enqueue("widen", [=](cudaStream_t s) {
-    launch_cast(s, source, type, destination, DType::f32, elements);
-  });
+  enqueue(stream, "widen", launch_cast, source, type, destination, DType::f32, elements);
 }
 
 void CudaDevice::quantize(Stream& stream, const float* source, void* destination,
                           QuantizedType type, std::size_t elements) {
-  cuda_stream(stream).enqueue(
-      "quantize", [=](cudaStream_t s) { launch_quantize(s, source, destination, type, elements); });
+  enqueue(stream, "quantize", launch_quantize, source, destination, type, elements);
 }
 
 void CudaDevice::dequantize(Stream& stream, const void* source, QuantizedType type,
                             float* destination, std::size_t elements) {
-  cuda_stream(stream).enqueue("dequantize", [=](cudaStream_t s) {
-    launch_dequantize(s, source, type, destination, elements);
-  });
+  enqueue(stream, "dequantize", launch_dequantize, source, type, destination, elements);
 }
 
 void CudaDevice::add_squared_norm(Stream& stream, const OptimizerArguments& arguments,
@@ -183,9 +180,7 @@ void CudaDevice::add_squared_norm(Stream& stream, const OptimizerArguments& argu
 
 void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float max_norm,
                              float* factor) {
-  cuda_stream(stream).enqueue("clip factor", [=](cudaStream_t s) {
-    launch_clip_factor(s, squared_norm, max_norm, factor);
-  });
+  enqueue(stream, "clip factor", launch_clip_factor, squared_norm, max_norm, factor);
 }
 
 void CudaDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
@@ -199,8 +194,7 @@ void CudaDevice::optimizer_step(Stream& stream, const OptimizerArguments& argume
 
 void CudaDevice::check_finite(Stream& stream, const float* values, std::size_t elements,
                               float* found_inf) {
-  cuda_stream(stream).enqueue(
-      "check finite", [=](cudaStream_t s) { launch_check_finite(s, values, elements, found_inf); });
+  enqueue(stream, "check finite", launch_check_finite, values, elements, found_inf);
 }
 
 void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& options,

@@ -28,7 +28,6 @@ public:
   /// operation in between. The stream can be used again unless its own status is an error.
   static Result<CudaGraph> end_capture(CudaStream& stream);
 
-  bool empty() const { return graph_ == nullptr; }
   /// Enqueues the captured work.
   void launch(CudaStream& stream) const;
 

@@ -1,7 +1,6 @@
 /// The live streams of a node's CUDA devices, and which of them share a hardware queue.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>

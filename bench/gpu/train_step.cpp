@@ -1,8 +1,8 @@
 // Times one training step on a CUDA device: forward, backward and optimizer on one fixed random
 // micro-batch in device memory, of images or, with --sequence, of tokens. Prints one JSON object.
 // The peer is bench/peers/gpu_train_step.py; bench/gpu/run compares them.
+#include "bench/gpu/kernel_trace.hpp"
 #include "bench/gpu/trainer.hpp"
-#include "gpu/kernel_trace.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -78,13 +78,13 @@ Json profile_json(Trainer& trainer) {
 }
 
 /// Must run before anything is created on the device, so that CUPTI sees the graphs' kernels.
-std::unique_ptr<gpu::KernelTrace> begin_trace(const Options& options) {
-  return options.trace ? value_or_give_up(gpu::KernelTrace::begin()) : nullptr;
+std::unique_ptr<KernelTrace> begin_trace(const Options& options) {
+  return options.trace ? value_or_give_up(KernelTrace::begin()) : nullptr;
 }
 
 /// Prints the time per step of each kernel to stderr, longest first; returns the trace's part of
 /// the result.
-Json print_trace(gpu::KernelTrace& trace, double steps) {
+Json print_trace(KernelTrace& trace, double steps) {
   auto spans = value_or_give_up(trace.finish());
   std::map<std::string, std::pair<double, double>>
       kernels; // name: microseconds and launches per step
@@ -101,7 +101,7 @@ Json print_trace(gpu::KernelTrace& trace, double steps) {
   std::ranges::stable_sort(order, std::greater{}, [](const auto& of) { return of.second.first; });
   for (const auto& [name, of] : order)
     fmt::print(stderr, "{:>9.1f} us {:>6.1f} x  {}\n", of.first, of.second, name);
-  return {{"idle_ratio", gpu::idle_ratio(std::move(spans))},
+  return {{"idle_ratio", idle_ratio(std::move(spans))},
           {"kernel_us_per_step", busy},
           {"kernels", kernels.size()}};
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
@@ -28,6 +29,21 @@ void MemoryAccount::remove(MemoryKind kind, std::size_t bytes) {
 MemoryUse MemoryAccount::use() const {
   const std::lock_guard lock{mutex_};
   return use_;
+}
+
+CountedBuffer::CountedBuffer(void* data, std::size_t bytes, MemoryKind kind,
+                             std::shared_ptr<MemoryAccount> account, std::function<void()> free)
+    : data_{data}, bytes_{bytes}, kind_{kind}, account_{std::move(account)}, free_{
+                                                                                 std::move(free)} {
+  if (account_)
+    account_->add(kind_, bytes_);
+}
+
+CountedBuffer::~CountedBuffer() {
+  if (account_)
+    account_->remove(kind_, bytes_);
+  if (free_)
+    free_();
 }
 
 std::string describe_bytes(std::size_t bytes) {

@@ -3,6 +3,8 @@
 
 #include "core/device/device.hpp"
 
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -19,6 +21,26 @@ public:
 private:
   mutable std::mutex mutex_;
   MemoryUse use_;
+};
+
+/// Memory that is counted during its lifetime.
+class CountedBuffer final : public Buffer {
+public:
+  /// `account` may be null. The destructor calls `free`, unless that is empty.
+  CountedBuffer(void* data, std::size_t bytes, MemoryKind kind,
+                std::shared_ptr<MemoryAccount> account, std::function<void()> free = {});
+  ~CountedBuffer() override;
+  CountedBuffer(const CountedBuffer&) = delete;
+  CountedBuffer& operator=(const CountedBuffer&) = delete;
+  std::byte* data() const override { return static_cast<std::byte*>(data_); }
+  std::size_t bytes() const override { return bytes_; }
+
+private:
+  void* data_;
+  std::size_t bytes_;
+  MemoryKind kind_;
+  std::shared_ptr<MemoryAccount> account_;
+  std::function<void()> free_;
 };
 
 /// Formats a size for messages, rounded to three digits: "1.25 GiB".

@@ -73,4 +73,29 @@ private:
   ExecutableMemory memory_;
 };
 
+/// Adds the node that runs, and its inputs and outputs by index, to a Frame or a class with the
+/// same data().
+template <class Base>
+struct OfNode : Base {
+  const Node& node;
+
+  template <class T>
+  const T& attributes() const {
+    return std::get<T>(node.attributes);
+  }
+  template <class T = void>
+  T* in(std::size_t i) const {
+    return Base::template data<T>(node.inputs[i]);
+  }
+  /// Null if the node has no such input.
+  template <class T = void>
+  T* in_or_null(std::size_t i) const {
+    return i < node.inputs.size() ? in<T>(i) : nullptr;
+  }
+  template <class T = void>
+  T* out(std::size_t i) const {
+    return Base::template data<T>(node.outputs[i]);
+  }
+};
+
 } // namespace troupe

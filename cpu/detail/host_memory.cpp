@@ -25,55 +25,10 @@ tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
               describe_bytes(bytes), to_string(kind), settings_that_help(kind));
 }
 
-/// Counted in the account during its lifetime; owns no memory.
-class CountedBuffer : public Buffer {
-public:
-  CountedBuffer(std::byte* data, std::size_t bytes, MemoryKind kind,
-                std::shared_ptr<MemoryAccount> account)
-      : data_{data}, bytes_{bytes}, kind_{kind}, account_{std::move(account)} {
-    account_->add(kind_, bytes_);
-  }
-  ~CountedBuffer() override { account_->remove(kind_, bytes_); }
-  CountedBuffer(const CountedBuffer&) = delete;
-  CountedBuffer& operator=(const CountedBuffer&) = delete;
-  std::byte* data() const override { return data_; }
-  std::size_t bytes() const override { return bytes_; }
-
-private:
-  std::byte* data_;
-  std::size_t bytes_;
-  MemoryKind kind_;
-  std::shared_ptr<MemoryAccount> account_;
-};
-
-class HeapBuffer final : public CountedBuffer {
-public:
-  using CountedBuffer::CountedBuffer;
-  ~HeapBuffer() override { std::free(CountedBuffer::data()); }
-  HeapBuffer(const HeapBuffer&) = delete;
-  HeapBuffer& operator=(const HeapBuffer&) = delete;
-};
-
 std::byte* first_huge_page(void* mapping) {
   const auto address = reinterpret_cast<std::uintptr_t>(mapping);
   return static_cast<std::byte*>(mapping) + (round_up(address, huge_page) - address);
 }
-
-/// Owns whole huge pages, so that a step's big arena costs few page faults and few TLB misses.
-class MappedBuffer final : public CountedBuffer {
-public:
-  MappedBuffer(void* mapping, std::size_t mapped_bytes, std::size_t bytes, MemoryKind kind,
-               std::shared_ptr<MemoryAccount> account)
-      : CountedBuffer{first_huge_page(mapping), bytes, kind, std::move(account)}, mapping_{mapping},
-        mapped_bytes_{mapped_bytes} {}
-  ~MappedBuffer() override { munmap(mapping_, mapped_bytes_); }
-  MappedBuffer(const MappedBuffer&) = delete;
-  MappedBuffer& operator=(const MappedBuffer&) = delete;
-
-private:
-  void* mapping_;
-  std::size_t mapped_bytes_;
-};
 
 } // namespace
 
@@ -85,9 +40,10 @@ Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
     if (!memory)
       return no_room(bytes, kind);
     std::memset(memory, 0, rounded);
-    return std::make_shared<HeapBuffer>(static_cast<std::byte*>(memory), bytes, kind,
-                                        std::move(account));
+    return std::make_shared<CountedBuffer>(memory, bytes, kind, std::move(account),
+                                           [memory] { std::free(memory); });
   }
+  // Whole huge pages, so that a step's big arena costs few page faults and few TLB misses.
   const auto mapped = round_up(bytes, huge_page) + huge_page;
   if (mapped < bytes)
     return no_room(bytes, kind);
@@ -96,7 +52,8 @@ Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
   if (mapping == MAP_FAILED)
     return no_room(bytes, kind);
   madvise(mapping, mapped, MADV_HUGEPAGE);
-  return std::make_shared<MappedBuffer>(mapping, mapped, bytes, kind, std::move(account));
+  return std::make_shared<CountedBuffer>(first_huge_page(mapping), bytes, kind, std::move(account),
+                                         [mapping, mapped] { munmap(mapping, mapped); });
 }
 
 BufferPtr count_host(std::size_t bytes, MemoryKind kind, std::shared_ptr<MemoryAccount> account) {

@@ -67,24 +67,16 @@ Status batch_norm_statistics(const Operands& operands) {
 }
 
 Status scale_shift(const Operands& operands) {
-  auto y = operands.read(0);
-  const auto factor = operands.read(1), offset = operands.read(2);
-  const auto residual = operands.inputs() > 3 ? operands.read(3) : Values{};
-  const bool scaled = operands.inputs() > 4;
-  const auto residual_factor = scaled ? operands.read(4) : Values{};
-  const auto residual_offset = scaled ? operands.read(5) : Values{};
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const auto c = i % factor.size();
-    y[i] = y[i] * factor[c] + offset[c];
-    if (scaled)
-      y[i] += residual[i] * residual_factor[c] + residual_offset[c];
-    else if (!residual.empty())
-      y[i] += residual[i];
-    if (operands.attributes<ScaleShiftAttributes>().relu)
-      y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays
-  }
+  const auto& a = operands.attributes<ScaleShiftAttributes>();
+  auto y = operands.read_scaled(0, 1,
+                                operands.inputs() > 4   ? Residual::normalized
+                                : operands.inputs() > 3 ? Residual::plain
+                                                        : Residual::none);
+  if (a.relu)
+    for (auto& value : y)
+      value = value < 0 ? 0 : value; // a NaN stays
   operands.write(0, y);
-  if (operands.attributes<ScaleShiftAttributes>().mask)
+  if (a.mask)
     operands.write_mask(1, y);
   return {};
 }

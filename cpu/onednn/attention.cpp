@@ -98,9 +98,10 @@ private:
 template <class T>
 class Attention final : public AttentionStep {
 public:
-  Attention(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
-            std::size_t floats)
-      : AttentionStep{lowering, node, plan, floats, 2} {} // scores, and weighted values
+  Attention(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
+      : AttentionStep{lowering, node, plan,
+                      kernels().of<T>().attention_scratch(plan.shape(), false), 2} {
+  } // scores, and weighted values
 
   Status run(const Frame& frame) override {
     const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
@@ -121,9 +122,9 @@ public:
 template <class T>
 class AttentionBackward final : public AttentionStep {
 public:
-  AttentionBackward(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
-                    std::size_t floats)
-      : AttentionStep{lowering, node, plan, floats, 5} {} // scores again, four gradients
+  AttentionBackward(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
+      : AttentionStep{lowering, node, plan, kernels().of<T>().attention_scratch(plan.shape(), true),
+                      5} {} // scores again, four gradients
 
   Status run(const Frame& frame) override {
     const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
@@ -151,17 +152,11 @@ public:
 template <class T>
 class CachedAttention final : public AttentionStep {
 public:
-  CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
-                  std::size_t floats)
-      : AttentionStep{lowering, node, plan, floats, 0}, cached_{node.inputs.size() - 3},
-        places_{places_of(lowering.graph, node, plan)} {
+  CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
+      : AttentionStep{lowering, node, plan,
+                      scratch_floats(plan.shape(), places_of(lowering.graph, node, plan)), 0},
+        cached_{node.inputs.size() - 3}, places_{places_of(lowering.graph, node, plan)} {
     operations = 4 * plan.operations(places_); // with a full cache
-  }
-
-  /// Positions of a cache for a part.
-  static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {
-    const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
-    return static_cast<std::size_t>(keys.shape[0]) / plan.parts();
   }
 
   Status run(const Frame& frame) override {
@@ -180,10 +175,20 @@ public:
     return {};
   }
 
+private:
+  /// Positions of a cache for a part.
+  static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {
+    const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
+    return static_cast<std::size_t>(keys.shape[0]) / plan.parts();
+  }
   /// For more rows, tiles are faster.
   static bool few_rows(const AttentionShape& shape) { return shape.sequence < 8; }
-
-private:
+  /// Scratch floats of a part, for any position of its rows.
+  static std::size_t scratch_floats(AttentionShape shape, std::size_t places) {
+    shape.first = places - shape.sequence;
+    return few_rows(shape) ? kernels().attention_row_scratch(shape.head_dim, places)
+                           : kernels().cached_attention_scratch(shape, false);
+  }
   float* cache(const Frame& frame, std::size_t which, std::size_t part) const {
     return frame.data<float>(node_.inputs[cached_ + which]) + part * places_ * plan_.head_dim();
   }
@@ -229,41 +234,21 @@ private:
   std::size_t places_;
 };
 
-/// Scratch floats of a part, for any position of its rows.
-template <class T>
-std::size_t cached_scratch(const Graph& graph, const Node& node, const AttentionPlan& plan) {
-  using Cached = CachedAttention<T>;
-  auto shape = plan.shape();
-  const std::size_t places = Cached::places_of(graph, node, plan);
-  shape.first = places - shape.sequence;
-  return Cached::few_rows(shape) ? kernels().attention_row_scratch(shape.head_dim, places)
-                                 : kernels().cached_attention_scratch(shape, false);
-}
-
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
-  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    const std::size_t floats = kernels().of<T>().attention_scratch(plan.shape(), false);
-    return std::make_unique<Attention<T>>(lowering, node, plan, floats);
-  });
+  return typed_step<Attention>(lowering.graph[node.inputs[0]].dtype, lowering, node, plan);
 }
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[1]};
-  return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
-    const std::size_t floats = kernels().of<T>().attention_scratch(plan.shape(), true);
-    return std::make_unique<AttentionBackward<T>>(lowering, node, plan, floats);
-  });
+  return typed_step<AttentionBackward>(lowering.graph[node.inputs[1]].dtype, lowering, node, plan);
 }
 
 Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
-  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<CachedAttention<T>>(lowering, node, plan,
-                                                cached_scratch<T>(lowering.graph, node, plan));
-  });
+  return typed_step<CachedAttention>(lowering.graph[node.inputs[0]].dtype, lowering, node, plan);
 }
 
 } // namespace troupe::cpu

@@ -273,25 +273,22 @@ Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
   auto affine = std::make_shared<ColumnAffine>();
   if (node.outputs.size() > 1)
     lowering.affines.emplace(node.outputs[1], affine);
-  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<BatchNormForward<T>>(lowering, node, std::move(affine));
-  });
+  return typed_step<BatchNormForward>(lowering.graph[node.inputs[0]].dtype, lowering, node,
+                                      std::move(affine));
 }
 
 Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
   TROUPE_TRY(auto affine, affine_of(lowering, node.inputs[3]));
-  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<Normalize<T>>(lowering.graph, node, std::move(affine));
-  });
+  return typed_step<Normalize>(lowering.graph[node.inputs[0]].dtype, lowering.graph, node,
+                               std::move(affine));
 }
 
 Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) {
   if (node.inputs.size() > 6) // no step of this lowering saves factor and offset
     return failure(unsupported(lowering.graph, node));
   TROUPE_TRY(auto affine, affine_of(lowering, node.inputs[3]));
-  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<BatchNormBackward<T>>(lowering, node, std::move(affine));
-  });
+  return typed_step<BatchNormBackward>(lowering.graph[node.inputs[0]].dtype, lowering, node,
+                                       std::move(affine));
 }
 
 } // namespace troupe::cpu

@@ -30,10 +30,10 @@ Result<StepPtr> lower_dropout(Lowering& lowering, const Node& node) {
   return with_element(x.dtype, [&]<class T>(T) {
     return parallel_step(
         node, bytes, elements, elementwise_grain,
-        [node, rule, of_sample](const Frame& frame, std::size_t begin, std::size_t end) {
-          const auto* const from = frame.data<T>(node.inputs[0]);
-          const auto* const keys = frame.data<std::int32_t>(node.inputs[1]);
-          auto* const to = frame.data<T>(node.outputs[0]);
+        [rule, of_sample](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+          const auto* const from = frame.in<T>(0);
+          const auto* const keys = frame.in<std::int32_t>(1);
+          auto* const to = frame.out<T>(0);
           while (begin < end) {
             const auto sample = begin / of_sample, first = begin % of_sample;
             const auto count = std::min(of_sample - first, end - begin);

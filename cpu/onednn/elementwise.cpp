@@ -105,29 +105,21 @@ StepPtr widening(const Node& node, std::size_t elements) {
 }
 
 /// Copies the same bytes to a tensor of another shape.
-class CopyBytes final : public Step {
-public:
-  CopyBytes(const Node& node, const Tensor& x)
-      : node_{node}, size_{elements(x) * size_of(x.dtype)} {
-    name = to_string(node.op);
-    bytes = static_cast<double>(2 * size_);
-  }
-
-  Status run(const Frame& frame) override {
-    const auto* const from = frame.data<std::byte>(node_.inputs[0]);
-    auto* const to = frame.data<std::byte>(node_.outputs[0]);
-    if (from != to) // the memory plan may have placed both at the same address
-      parallel_for(size_, elementwise_grain * sizeof(float),
-                   [&](std::size_t begin, std::size_t end) {
-                     std::memmove(to + begin, from + begin, end - begin);
-                   });
-    return {};
-  }
-
-private:
-  Node node_;
-  std::size_t size_;
-};
+StepPtr copy_step(const Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const std::size_t size = elements(x) * size_of(x.dtype);
+  return function_step(node, static_cast<double>(2 * size), 0,
+                       [size](const NodeFrame& frame) -> Status {
+                         const auto* const from = frame.in<std::byte>(0);
+                         auto* const to = frame.out<std::byte>(0);
+                         if (from != to) // the memory plan may have placed both at the same address
+                           parallel_for(size, elementwise_grain * sizeof(float),
+                                        [&](std::size_t begin, std::size_t end) {
+                                          std::memmove(to + begin, from + begin, end - begin);
+                                        });
+                         return {};
+                       });
+}
 
 } // namespace
 
@@ -165,14 +157,13 @@ Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
   const auto bytes = static_cast<double>(5 * elements(dy) * size_of(dy.dtype));
   return with_element(dy.dtype, [&]<class T>(T) {
     return parallel_step(node, bytes, elements(dy), elementwise_grain,
-                         [node](const Frame& frame, std::size_t begin, std::size_t end) {
-                           kernels().of<T>().swiglu_backward(
-                               {.dy = frame.data<T>(node.inputs[0]) + begin,
-                                .gate = frame.data<T>(node.inputs[1]) + begin,
-                                .up = frame.data<T>(node.inputs[2]) + begin,
-                                .dgate = frame.data<T>(node.outputs[0]) + begin,
-                                .dup = frame.data<T>(node.outputs[1]) + begin},
-                               end - begin);
+                         [](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+                           kernels().of<T>().swiglu_backward({.dy = frame.in<T>(0) + begin,
+                                                              .gate = frame.in<T>(1) + begin,
+                                                              .up = frame.in<T>(2) + begin,
+                                                              .dgate = frame.out<T>(0) + begin,
+                                                              .dup = frame.out<T>(1) + begin},
+                                                             end - begin);
                          });
   });
 }
@@ -187,7 +178,7 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
   const DType from = x.dtype, to = lowering.graph[node.outputs[0]].dtype;
   if (from == to)
-    return std::make_unique<CopyBytes>(node, x);
+    return copy_step(lowering, node);
   if (from != DType::f32 && to != DType::f32)
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
                 to_string(to));
@@ -197,15 +188,15 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
-  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+  return copy_step(lowering, node);
 }
 
 Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
-  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+  return copy_step(lowering, node);
 }
 
 Result<StepPtr> lower_unflatten(Lowering& lowering, const Node& node) {
-  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+  return copy_step(lowering, node);
 }
 
 } // namespace troupe::cpu

@@ -1,5 +1,5 @@
 // A graph lowered to oneDNN's primitives and our kernels.
-#include "core/device/graph_ports.hpp"
+#include "core/device/lowered_executable.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/onednn/detail/convert.hpp"
@@ -37,35 +37,23 @@ Status check_supported(const Graph& graph) {
   return {};
 }
 
-class OnednnExecutable final : public Executable, public Profiled {
+class OnednnExecutable final : public LoweredExecutable, public Profiled {
 public:
-  explicit OnednnExecutable(const Graph& graph) : graph_{graph}, units_(graph.units.size()) {}
+  OnednnExecutable(HostDevice& device, const Graph& graph, const MemoryPlan& plan)
+      : LoweredExecutable{device, graph, plan}, units_(graph.units.size()) {}
 
   Status compile(HostDevice& device, const CompileOptions& options, Bf16Mode bf16) {
     TROUPE_TRY(check_supported(graph_));
     TROUPE_TRY(ports_, GraphPorts::create(graph_));
     const ThreadScope scope{options.threads};
     TROUPE_TRY(auto lowering, Lowering::make(device, graph_, options, bf16));
-    plan_ = options.memory;
     TROUPE_TRY(lower_nodes(*lowering));
-    TROUPE_TRY(allocate(device, *lowering));
+    TROUPE_TRY(allocate(*lowering));
     layout_ = std::move(lowering->layout);
     places_ = std::move(lowering->places);
     copies_ = std::move(lowering->copies);
     return {};
   }
-
-  const StorageLayout& layout() const override { return layout_; }
-  void bind(UnitId unit, float* parameters, float* gradients) override {
-    auto& bound = units_[static_cast<std::size_t>(unit)];
-    bound.parameters = parameters;
-    bound.gradients = gradients;
-  }
-  void bind_statistics(float* statistics) override { statistics_ = statistics; }
-  void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
-  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
-  const BatchView& batch() const override { return ports_.batch(); }
-  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
 
   void refresh(Stream& stream, UnitId unit) override {
     const auto& copies = units_[static_cast<std::size_t>(unit)].copies;
@@ -87,21 +75,9 @@ public:
     enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].backward);
   }
 
-  void read_outputs(Stream& stream, StepOutputs* host) override {
-    host->names = ports_.output_names();
-    host_stream(stream).enqueue([this, host]() -> Status {
-      const Frame frame{places_, {}, memory_};
-      for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
-        host->values[i] = *frame.data<float>(ports_.outputs()[i]);
-      return {};
-    });
-  }
-
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
-    const auto id = readable_tensor(graph_, plan_, name, host.size());
-    if (!id)
-      return failure(id.error());
-    host_stream(stream).enqueue([this, id = *id, host]() -> Status {
+    TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
+    host_stream(stream).enqueue([this, id, host]() -> Status {
       const Frame frame{places_, {}, memory_};
       if (graph_[id].dtype == DType::i32)
         std::copy_n(frame.data<std::int32_t>(id), host.size(), host.data());
@@ -134,12 +110,10 @@ public:
   }
 
 private:
-  /// Steps, copies and buffers of one unit.
+  /// Steps and copies of one unit.
   struct Unit {
     std::vector<StepPtr> forward, backward;
     std::vector<const ParameterCopy*> copies;
-    float* parameters = nullptr;
-    float* gradients = nullptr;
   };
   /// Profile of one step.
   struct Timing {
@@ -163,7 +137,7 @@ private:
     return {};
   }
 
-  Status allocate(HostDevice& device, const Lowering& lowering) {
+  Status allocate(const Lowering& lowering) {
     std::size_t scratch = 0;
     for (const auto& unit : units_)
       for (const auto* steps : {&unit.forward, &unit.backward})
@@ -171,18 +145,13 @@ private:
           scratch = std::max(scratch, step->scratch_bytes());
     const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
                           std::byte*& address) -> Status {
-      TROUPE_TRY(buffer, device.allocate(bytes, kind));
+      TROUPE_TRY(buffer, device_.allocate(bytes, kind));
       address = buffer->data();
       return {};
     };
     TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
     TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
     return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
-  }
-
-  Binding binding(UnitId unit) const {
-    const auto& bound = units_[static_cast<std::size_t>(unit)];
-    return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
   }
 
   void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
@@ -236,18 +205,9 @@ private:
     return status;
   }
 
-  Graph graph_;
-  GraphPorts ports_;
-  MemoryPlan plan_;
-  StorageLayout layout_;
-  std::vector<Place> places_;
   std::vector<Unit> units_;
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
-  ExecutableMemory memory_;
-  float* statistics_ = nullptr;
-  const float* loss_scale_ = nullptr;
-  SumOverRanks sum_over_ranks_;
   bool profiling_ = false;
   std::map<const Step*, Timing> timings_;
 };
@@ -256,7 +216,7 @@ private:
 
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,
                                                    const CompileOptions& options, Bf16Mode bf16) {
-  auto made = std::make_unique<OnednnExecutable>(graph);
+  auto made = std::make_unique<OnednnExecutable>(device, graph, options.memory);
   TROUPE_TRY(made->compile(device, options, bf16));
   return made;
 }

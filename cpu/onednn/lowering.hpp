@@ -4,13 +4,14 @@
 
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
+#include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/primitives.hpp"
 #include "cpu/onednn/detail/step.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::cpu {
@@ -98,6 +99,14 @@ private:
   std::map<TensorId, dnnl::memory::desc> stored_;
   std::vector<Reordered> reordered_;
 };
+
+/// Makes a StepOf<T>, where T is the element type of a floating-point dtype.
+template <template <class> class StepOf, class... Arguments>
+StepPtr typed_step(DType dtype, Arguments&&... arguments) {
+  return with_element(dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<StepOf<T>>(std::forward<Arguments>(arguments)...);
+  });
+}
 
 /// One of a layer's three products of activations and weights.
 enum class Direction : std::uint8_t { forward, backward_data, backward_weight };

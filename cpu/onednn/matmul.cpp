@@ -12,55 +12,6 @@ namespace troupe::cpu {
 
 namespace {
 
-/// y = x * weight^T of few rows: each row reads the whole weight, in the type of x, which may halve
-/// the bytes.
-class RowProducts final : public Step {
-public:
-  /// `copy`: copy of the weight; null if the weight itself is read.
-  RowProducts(const Lowering& lowering, const Node& node, const ParameterCopy* copy)
-      : node_{node}, copy_{copy}, x_{lowering.graph[node.inputs[0]].dtype},
-        y_{lowering.graph[node.outputs[0]].dtype}, rows_{size(
-                                                       lowering.graph[node.inputs[0]].shape[0])},
-        in_{size(lowering.graph[node.inputs[0]].shape[1])},
-        out_{size(lowering.graph[node.outputs[0]].shape[1])} {
-    name = "product of rows";
-    operations = 2.0 * static_cast<double>(rows_ * in_ * out_);
-    bytes = static_cast<double>(rows_ * in_ * out_ * size_of(x_));
-  }
-
-  /// A row of x and its result, in f32.
-  std::size_t scratch_bytes() const override { return x_bytes() + aligned(out_ * sizeof(float)); }
-
-  Status run(const Frame& frame) override {
-    auto* const wide_x = reinterpret_cast<float*>(frame.scratch());
-    auto* const wide_y = reinterpret_cast<float*>(frame.scratch() + x_bytes());
-    for (std::size_t row = 0; row < rows_; ++row) {
-      widen(x_, frame.data<std::byte>(node_.inputs[0]) + row * in_ * size_of(x_), wide_x, in_);
-      with_element(x_, [&]<class T>(T) { multiply<T>(frame, wide_x, wide_y); });
-      narrow(y_, wide_y, frame.data<std::byte>(node_.outputs[0]) + row * out_ * size_of(y_), out_);
-    }
-    return {};
-  }
-
-private:
-  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
-  std::size_t x_bytes() const { return aligned(in_ * sizeof(float)); }
-
-  template <class T>
-  void multiply(const Frame& frame, const float* x, float* y) const {
-    const auto* const weight =
-        copy_ ? reinterpret_cast<const T*>(copy_->data()) : frame.data<T>(node_.inputs[1]);
-    parallel_for(out_, 16, [&](std::size_t begin, std::size_t end) {
-      kernels().of<T>().row_products(x, weight + begin * in_, in_, y + begin, end - begin);
-    });
-  }
-
-  Node node_;
-  const ParameterCopy* copy_;
-  DType x_, y_;
-  std::size_t rows_, in_, out_;
-};
-
 /// Whether reading the weight once for many rows, as the library does, has no benefit, or the
 /// library cannot output f32.
 bool suits_row_products(const Lowering& lowering, const Node& node) {
@@ -68,17 +19,48 @@ bool suits_row_products(const Lowering& lowering, const Node& node) {
   return x.shape[0] == 1 || x.dtype != y.dtype;
 }
 
+/// y = x * weight^T of few rows: each row reads the whole weight, in the type of x, which may halve
+/// the bytes. `copy`: of the weight; null if the weight itself is read.
+template <class T>
+StepPtr row_products(const Lowering& lowering, const Node& node, const ParameterCopy* copy) {
+  const auto &x = lowering.graph[node.inputs[0]], &y = lowering.graph[node.outputs[0]];
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  const auto rows = size(x.shape[0]), in = size(x.shape[1]), out = size(y.shape[1]);
+  const auto x_bytes = aligned(in * sizeof(float)), y_bytes = aligned(out * sizeof(float));
+  const auto run = [=, type = y.dtype](const NodeFrame& frame) -> Status {
+    // a row of x and its result
+    auto* const wide_x = reinterpret_cast<float*>(frame.scratch());
+    auto* const wide_y = reinterpret_cast<float*>(frame.scratch() + x_bytes);
+    const auto* const weight = copy ? reinterpret_cast<const T*>(copy->data()) : frame.in<T>(1);
+    for (std::size_t row = 0; row < rows; ++row) {
+      kernels().of<T>().widen(frame.in<T>(0) + row * in, wide_x, in);
+      parallel_for(out, 16, [&](std::size_t begin, std::size_t end) {
+        kernels().of<T>().row_products(wide_x, weight + begin * in, in, wide_y + begin,
+                                       end - begin);
+      });
+      narrow(type, wide_y, frame.out<std::byte>(0) + row * out * size_of(type), out);
+    }
+    return {};
+  };
+  const auto weights = static_cast<double>(rows * in * out);
+  auto step = function_step(node, weights * sizeof(T), x_bytes + y_bytes, run);
+  step->name = "product of rows";
+  step->operations = 2.0 * weights;
+  return step;
+}
+
 Result<StepPtr> lower_row_products(Lowering& lowering, const Node& node) {
   const auto type = lowering.graph[node.inputs[0]].dtype;
   const auto weight = node.inputs[1];
-  if (type == DType::f32)
-    return std::make_unique<RowProducts>(lowering, node, nullptr);
-  const auto elements = static_cast<std::size_t>(lowering.graph[weight].shape.elements());
-  const auto round = [type, elements](std::byte* parameter, std::byte* copy) {
-    narrow_together(type, reinterpret_cast<const float*>(parameter), copy, elements);
-  };
-  TROUPE_TRY(const auto* const copy, lowering.copy_of(weight, elements * size_of(type), round));
-  return std::make_unique<RowProducts>(lowering, node, copy);
+  const ParameterCopy* copy = nullptr;
+  if (type != DType::f32) {
+    const auto elements = static_cast<std::size_t>(lowering.graph[weight].shape.elements());
+    const auto round = [type, elements](std::byte* parameter, std::byte* to) {
+      narrow_together(type, reinterpret_cast<const float*>(parameter), to, elements);
+    };
+    TROUPE_TRY(copy, lowering.copy_of(weight, elements * size_of(type), round));
+  }
+  return with_element(type, [&]<class T>(T) { return row_products<T>(lowering, node, copy); });
 }
 
 /// y = x + bias, row by row.
@@ -120,44 +102,6 @@ private:
   std::size_t rows_, columns_;
   DType dtype_;
   std::vector<float> factor_;
-};
-
-/// dbias = sum over rows of dy.
-class SumRows final : public Step {
-public:
-  SumRows(const Lowering& lowering, const Node& node)
-      : node_{node}, dtype_{lowering.graph[node.inputs[0]].dtype},
-        rows_{static_cast<std::size_t>(lowering.graph[node.inputs[0]].shape[0])},
-        columns_{static_cast<std::size_t>(lowering.graph[node.inputs[0]].shape[1])},
-        sums_{columns_, static_cast<std::size_t>(lowering.options.threads)} {
-    name = "bias backward";
-    bytes = static_cast<double>(rows_ * columns_ * size_of(dtype_));
-  }
-
-  std::size_t scratch_bytes() const override { return sums_.scratch_bytes(); }
-
-  Status run(const Frame& frame) override {
-    with_element(dtype_, [&]<class T>(T) { sum<T>(frame); });
-    return {};
-  }
-
-private:
-  template <class T>
-  void sum(const Frame& frame) {
-    const auto* const dy = frame.data<T>(node_.inputs[0]);
-    auto* const result = frame.data<float>(node_.outputs[0]);
-    sums_.run(
-        frame.scratch(), rows_, std::max<std::size_t>(elementwise_grain / columns_, 1),
-        [&](float* block, std::size_t row, std::size_t count) {
-          kernels().of<T>().add_rows(dy + row * columns_, {count * columns_, columns_}, block);
-        },
-        [&](std::size_t i, float sum) { result[i] = sum; });
-  }
-
-  Node node_;
-  DType dtype_;
-  std::size_t rows_, columns_;
-  RowSums sums_;
 };
 
 template <class Product>
@@ -246,8 +190,28 @@ Result<StepPtr> lower_bias(Lowering& lowering, const Node& node) {
                                    lowering.graph[node.outputs[0]]);
 }
 
+/// dbias = sum over rows of dy.
 Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
-  return std::make_unique<SumRows>(lowering, node);
+  const auto& dy = lowering.graph[node.inputs[0]];
+  const auto rows = static_cast<std::size_t>(dy.shape[0]),
+             columns = static_cast<std::size_t>(dy.shape[1]);
+  const RowSums sums{columns, static_cast<std::size_t>(lowering.options.threads)};
+  const auto bytes = static_cast<double>(rows * columns * size_of(dy.dtype));
+  auto step = with_element(dy.dtype, [&]<class T>(T) {
+    return function_step(node, bytes, sums.scratch_bytes(), [=](const NodeFrame& frame) -> Status {
+      const auto* const from = frame.in<T>(0);
+      auto* const to = frame.out<float>(0);
+      sums.run(
+          frame.scratch(), rows, std::max<std::size_t>(elementwise_grain / columns, 1),
+          [&](float* block, std::size_t row, std::size_t count) {
+            kernels().of<T>().add_rows(from + row * columns, {count * columns, columns}, block);
+          },
+          [&](std::size_t i, float sum) { to[i] = sum; });
+      return {};
+    });
+  });
+  step->name = "bias backward";
+  return step;
 }
 
 } // namespace troupe::cpu

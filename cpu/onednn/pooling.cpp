@@ -25,7 +25,7 @@ StepPtr pool_step(const Lowering& lowering, const Node& node, const PoolShape& s
     const auto pixels = shape.height * shape.width + shape.out_height * shape.out_width;
     const auto bytes = static_cast<double>(sizeof(T) * shape.batch * shape.channels * pixels);
     return parallel_step(node, bytes, shape.batch * height, 1,
-                         [shape, work](const Frame& frame, std::size_t begin, std::size_t end) {
+                         [shape, work](const NodeFrame& frame, std::size_t begin, std::size_t end) {
                            work(T{}, shape, frame, begin, end);
                          });
   });
@@ -85,10 +85,9 @@ template <class DoRow>
 StepPtr subsample_step(const Node& node, const Subsampling& s, std::int64_t height, DoRow do_row) {
   const auto bytes = static_cast<double>(s.size * s.small.elements() * 2);
   return parallel_step(node, bytes, static_cast<std::size_t>(s.big[0] * height), 8,
-                       [node, do_row](const Frame& frame, std::size_t begin, std::size_t end) {
+                       [do_row](const NodeFrame& frame, std::size_t begin, std::size_t end) {
                          for (std::size_t row = begin; row < end; ++row)
-                           do_row(frame.data<std::byte>(node.inputs[0]),
-                                  frame.data<std::byte>(node.outputs[0]),
+                           do_row(frame.in<std::byte>(0), frame.out<std::byte>(0),
                                   static_cast<std::int64_t>(row));
                        });
 }
@@ -98,42 +97,38 @@ StepPtr subsample_step(const Node& node, const Subsampling& s, std::int64_t heig
 Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
   const auto shape = pool_shape(lowering.graph, node, node.inputs[0], node.outputs[0]);
   return pool_step(lowering, node, shape, shape.out_height,
-                   [node]<class T>(T, const PoolShape& s, const Frame& frame, std::size_t begin,
-                                   std::size_t end) {
-                     kernels().of<T>().max_pool(
-                         s, frame.data<T>(node.inputs[0]), frame.data<T>(node.outputs[0]),
-                         frame.data<std::int32_t>(node.outputs[1]), begin, end);
+                   []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
+                               std::size_t end) {
+                     kernels().of<T>().max_pool(s, frame.in<T>(0), frame.out<T>(0),
+                                                frame.out<std::int32_t>(1), begin, end);
                    });
 }
 
 Result<StepPtr> lower_max_pool_backward(Lowering& lowering, const Node& node) {
   const auto shape = pool_shape(lowering.graph, node, node.outputs[0], node.inputs[0]);
   return pool_step(lowering, node, shape, shape.height,
-                   [node]<class T>(T, const PoolShape& s, const Frame& frame, std::size_t begin,
-                                   std::size_t end) {
+                   []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
+                               std::size_t end) {
                      kernels().of<T>().max_pool_backward(
-                         s, frame.data<T>(node.inputs[0]), frame.data<std::int32_t>(node.inputs[1]),
-                         frame.data<T>(node.outputs[0]), begin, end);
+                         s, frame.in<T>(0), frame.in<std::int32_t>(1), frame.out<T>(0), begin, end);
                    });
 }
 
 Result<StepPtr> lower_avg_pool(Lowering& lowering, const Node& node) {
   const auto shape = pool_shape(lowering.graph, node, node.inputs[0], node.outputs[0]);
   return pool_step(lowering, node, shape, shape.out_height,
-                   [node]<class T>(T, const PoolShape& s, const Frame& frame, std::size_t begin,
-                                   std::size_t end) {
-                     kernels().of<T>().avg_pool(s, frame.data<T>(node.inputs[0]),
-                                                frame.data<T>(node.outputs[0]), begin, end);
+                   []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
+                               std::size_t end) {
+                     kernels().of<T>().avg_pool(s, frame.in<T>(0), frame.out<T>(0), begin, end);
                    });
 }
 
 Result<StepPtr> lower_avg_pool_backward(Lowering& lowering, const Node& node) {
   const auto shape = pool_shape(lowering.graph, node, node.outputs[0], node.inputs[0]);
   return pool_step(lowering, node, shape, shape.height,
-                   [node]<class T>(T, const PoolShape& s, const Frame& frame, std::size_t begin,
-                                   std::size_t end) {
-                     kernels().of<T>().avg_pool_backward(s, frame.data<T>(node.inputs[0]),
-                                                         frame.data<T>(node.outputs[0]), begin,
+                   []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
+                               std::size_t end) {
+                     kernels().of<T>().avg_pool_backward(s, frame.in<T>(0), frame.out<T>(0), begin,
                                                          end);
                    });
 }

@@ -40,52 +40,32 @@ private:
   std::vector<float> values_;
 };
 
-template <class T>
-class RopeStep final : public Step {
-public:
-  RopeStep(const Node& node, const Tensor& x, float direction)
-      : node_{node}, attributes_{std::get<RopeAttributes>(node.attributes)},
-        rows_{static_cast<std::size_t>(x.shape[0])}, direction_{direction}, turns_{attributes_} {
-    name = to_string(node.op);
-    bytes = static_cast<double>(2 * static_cast<std::size_t>(x.shape.elements()) * sizeof(T));
-    turns_.begin_at(0);
-  }
-
-  Status run(const Frame& frame) override {
-    if (node_.inputs.size() == 2) {
-      constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-      const std::int32_t first = *frame.data<std::int32_t>(node_.inputs[1]);
-      TROUPE_TRY(check_places(first, attributes_.sequence, most));
-      turns_.begin_at(first);
-    }
-    parallel_for(rows_, 16, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t row = begin; row < end; ++row)
-        turn(frame, row);
-    });
-    return {};
-  }
-
-private:
-  void turn(const Frame& frame, std::size_t row) const {
-    const auto heads = static_cast<std::size_t>(attributes_.heads);
-    const auto half = static_cast<std::size_t>(attributes_.head_dim / 2);
-    const std::size_t at = row * heads * 2 * half;
-    kernels().of<T>().rope(frame.data<T>(node_.inputs[0]) + at,
-                           frame.data<T>(node_.outputs[0]) + at,
-                           {heads, half, turns_.cosines(row), turns_.sines(row), direction_});
-  }
-
-  Node node_;
-  RopeAttributes attributes_;
-  std::size_t rows_;
-  float direction_;
-  Turns turns_;
-};
-
 Result<StepPtr> lower_turn(Lowering& lowering, const Node& node, float direction) {
   const auto& x = lowering.graph[node.inputs[0]];
-  return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<RopeStep<T>>(node, x, direction);
+  const auto& a = std::get<RopeAttributes>(node.attributes);
+  const auto bytes =
+      static_cast<double>(2 * x.shape.elements()) * static_cast<double>(size_of(x.dtype));
+  Turns turns{a};
+  turns.begin_at(0);
+  const auto rows = static_cast<std::size_t>(x.shape[0]);
+  return with_element(x.dtype, [&]<class T>(T) {
+    return function_step(node, bytes, 0, [=](const NodeFrame& frame) mutable -> Status {
+      if (const auto* const given = frame.in_or_null<std::int32_t>(1)) {
+        constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+        TROUPE_TRY(check_places(*given, a.sequence, most));
+        turns.begin_at(*given);
+      }
+      const auto heads = static_cast<std::size_t>(a.heads),
+                 half = static_cast<std::size_t>(a.head_dim / 2);
+      parallel_for(rows, 16, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+          const std::size_t at = row * heads * 2 * half;
+          kernels().of<T>().rope(frame.in<T>(0) + at, frame.out<T>(0) + at,
+                                 {heads, half, turns.cosines(row), turns.sines(row), direction});
+        }
+      });
+      return {};
+    });
   });
 }
 

@@ -7,7 +7,6 @@
 #include "gpu/cuda_device.hpp"
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 

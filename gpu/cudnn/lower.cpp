@@ -28,8 +28,6 @@ Result<Descriptor> lower_tensor(const CudnnLibrary& library, const TensorSpec& t
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
   if (tensor.is_virtual)
     builder.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
-  if (tensor.is_by_value)
-    builder.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
   return builder.finalize();
 }
 
@@ -50,7 +48,8 @@ public:
     const Pair padding = {op.padding, op.padding};
     const Pair stride = {op.stride, op.stride};
     const Pair dilation = {1, 1};
-    auto convolution =
+    TROUPE_TRY(
+        auto convolution,
         DescriptorBuilder(library_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution")
             .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, compute_type)
             .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION)
@@ -59,10 +58,8 @@ public:
             .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, std::span<const std::int64_t>(padding))
             .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, std::span<const std::int64_t>(stride))
             .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, std::span<const std::int64_t>(dilation))
-            .finalize();
-    if (!convolution)
-      return failure(convolution.error());
-    const auto& kept = keep(std::move(*convolution));
+            .finalize());
+    const auto& kept = keep(std::move(convolution));
     switch (op.direction) {
     case ConvolutionOp::Direction::forward:
       return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -120,8 +117,6 @@ public:
       builder.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensor(op.b))
           .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1.0f)
           .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, op.b_factor);
-    if (op.t != 0)
-      builder.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensor(op.t));
     return builder.finalize();
   }
 
@@ -132,29 +127,6 @@ public:
         .set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, tensor(op.x))
         .set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, tensor(op.sum))
         .set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, tensor(op.square_sum))
-        .finalize();
-  }
-
-  Result<Descriptor> operator()(const BnFinalizeOp& op) {
-    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR,
-                             "batch norm finalize")
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_STATS_MODE, CUDNN_BN_FINALIZE_STATISTICS_TRAINING)
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_MATH_PREC, compute_type)
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SUM_DESC, tensor(op.sum))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SQ_SUM_DESC, tensor(op.square_sum))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_SCALE_DESC, tensor(op.scale))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_BIAS_DESC, tensor(op.bias))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_MEAN_DESC, tensor(op.running_mean))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_VAR_DESC, tensor(op.running_variance))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_MEAN_DESC, tensor(op.new_mean))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_VAR_DESC, tensor(op.new_variance))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_MEAN_DESC, tensor(op.saved_mean))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC, tensor(op.saved_inv_std))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_SCALE_DESC, tensor(op.equivalent_scale))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_BIAS_DESC, tensor(op.equivalent_bias))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_ACCUM_COUNT_DESC, tensor(op.count))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EPSILON_DESC, tensor(op.epsilon))
-        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC, tensor(op.momentum))
         .finalize();
   }
 
@@ -173,59 +145,6 @@ public:
         .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, tensor(op.b))
         .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, tensor(op.c))
         .finalize();
-  }
-
-  Result<Descriptor> operator()(const ReductionOp& op) {
-    auto reduction = DescriptorBuilder(library_, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, "reduction")
-                         .set(CUDNN_ATTR_REDUCTION_OPERATOR, op.kind)
-                         .set(CUDNN_ATTR_REDUCTION_COMP_TYPE, compute_type)
-                         .finalize();
-    if (!reduction)
-      return failure(reduction.error());
-    const auto& kept = keep(std::move(*reduction));
-    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, "reduction")
-        .set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, kept)
-        .set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensor(op.x))
-        .set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensor(op.y))
-        .finalize();
-  }
-
-  Result<Descriptor> operator()(const ResampleOp& op) {
-    const Pair window = {op.window, op.window};
-    const Pair stride = {op.stride, op.stride};
-    const Pair padding = {op.padding, op.padding};
-    const auto kind = op.mode == CUDNN_RESAMPLE_MAXPOOL ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
-    auto resample =
-        DescriptorBuilder(library_, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, "resample")
-            .set(CUDNN_ATTR_RESAMPLE_MODE, op.mode)
-            .set(CUDNN_ATTR_RESAMPLE_COMP_TYPE, compute_type)
-            .set(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN)
-            .set(CUDNN_ATTR_RESAMPLE_PADDING_MODE, kind)
-            .set(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, std::int64_t{2})
-            .set(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, std::span<const std::int64_t>(window))
-            .set(CUDNN_ATTR_RESAMPLE_STRIDES, std::span<const std::int64_t>(stride))
-            .set(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, std::span<const std::int64_t>(padding))
-            .set(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, std::span<const std::int64_t>(padding))
-            .finalize();
-    if (!resample)
-      return failure(resample.error());
-    const auto& kept = keep(std::move(*resample));
-    const auto type = op.forward ? CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR
-                                 : CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR;
-    DescriptorBuilder builder(library_, type, op.forward ? "resample" : "resample backward");
-    if (op.forward)
-      builder.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, kept)
-          .set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, tensor(op.x))
-          .set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, tensor(op.y));
-    else
-      builder.set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, kept)
-          .set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, tensor(op.x))
-          .set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, tensor(op.y));
-    if (op.index != 0)
-      builder.set(op.forward ? CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC
-                             : CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC,
-                  tensor(op.index));
-    return builder.finalize();
   }
 
 private:

@@ -34,7 +34,7 @@ public:
 
   Uid binary(cudnnPointwiseMode_t mode, Uid x, Uid b, const Dims& dims, float b_factor = 1.0f) {
     const auto y = inner(dims);
-    graph_.operations.emplace_back(PointwiseOp{mode, x, b, y, 0, b_factor});
+    graph_.operations.emplace_back(PointwiseOp{mode, x, b, y, b_factor});
     return y;
   }
   /// scale * x + bias.

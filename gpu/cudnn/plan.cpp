@@ -10,25 +10,22 @@ namespace troupe::gpu::cudnn {
 namespace {
 
 Result<Descriptor> engine_of(const Target& target, const Descriptor& configuration) {
-  auto engines = descriptor_attribute(target.library(), configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                      CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  if (!engines)
-    return failure(std::move(engines).error());
-  if (engines->size() != 1)
-    return fail(Errc::device, "cuDNN: a configuration with {} engines", engines->size());
-  return std::move(engines->front());
+  TROUPE_TRY(auto engines,
+             descriptor_attribute(target.library(), configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                  CUDNN_BACKEND_ENGINE_DESCRIPTOR));
+  if (engines.size() != 1)
+    return fail(Errc::device, "cuDNN: a configuration with {} engines", engines.size());
+  return std::move(engines.front());
 }
 
 template <class T>
 Result<T> single(const Target& target, const Descriptor& descriptor,
                  cudnnBackendAttributeName_t name) {
-  const auto values = get_attribute<T>(target.library(), descriptor, name);
-  if (!values)
-    return failure(values.error());
-  if (values->size() != 1)
+  TROUPE_TRY(const auto values, get_attribute<T>(target.library(), descriptor, name));
+  if (values.size() != 1)
     return fail(Errc::device, "cuDNN: attribute {} has {} values", static_cast<int>(name),
-                values->size());
-  return values->front();
+                values.size());
+  return values.front();
 }
 
 Result<std::size_t> workspace_of(const Target& target, const Descriptor& plan) {
@@ -75,14 +72,11 @@ Result<std::string> describe_engine(const Target& target, const Descriptor& conf
                                                       CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR));
   auto text = fmt::format("eng{}", index);
   for (const auto& choice : choices) {
-    const auto knob =
-        single<cudnnBackendKnobType_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
-    const auto value = single<std::int64_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
-    if (!knob)
-      return failure(knob.error());
-    if (!value)
-      return failure(value.error());
-    text += fmt::format(" k{}={}", static_cast<int>(*knob), *value);
+    TROUPE_TRY(const auto knob,
+               single<cudnnBackendKnobType_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE));
+    TROUPE_TRY(const auto value,
+               single<std::int64_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
+    text += fmt::format(" k{}={}", static_cast<int>(knob), value);
   }
   return text;
 }

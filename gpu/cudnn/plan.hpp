@@ -10,8 +10,7 @@
 
 namespace troupe::gpu::cudnn {
 
-/// The address of a tensor of the graph: 16-byte aligned device memory, or a host pointer for a
-/// by-value tensor.
+/// The address of a tensor of the graph: 16-byte aligned device memory.
 struct Binding {
   Uid uid;
   void* data;

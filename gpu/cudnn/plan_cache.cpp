@@ -47,16 +47,14 @@ std::optional<ChosenPlan> PlanCache::find(const Target& target, const OperationG
 
 Status PlanCache::store(const Target& target, const OperationGraph& graph, const PlanPolicy& policy,
                         const ChosenPlan& chosen) const {
-  const auto plan = chosen.plan.json(target);
-  if (!plan)
-    return failure(plan.error());
+  TROUPE_TRY(const auto plan, chosen.plan.json(target));
   return write_entry(folder_, key_of(target, graph, policy),
                      {{"name", graph.name},
                       {"tag", chosen.plan.tag()},
                       {"compiled", chosen.plan.compiled()},
                       {"microseconds", chosen.microseconds},
-                      {"sha256", digest(*plan)},
-                      {"plan", *plan}});
+                      {"sha256", digest(plan)},
+                      {"plan", plan}});
 }
 
 std::optional<Error> PlanCache::find_refusal(const Target& target, const OperationGraph& graph,

@@ -3,7 +3,6 @@
 #include "core/fail.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace troupe::gpu::cudnn {
@@ -25,7 +24,7 @@ Result<std::vector<Descriptor>> propose(const Target& target, const LoweredGraph
 
 bool computes_in_fp32(const OperationGraph& graph) {
   return std::all_of(graph.tensors.begin(), graph.tensors.end(), [](const auto& tensor) {
-    return tensor.is_virtual || tensor.is_by_value || tensor.type == CUDNN_DATA_FLOAT;
+    return tensor.is_virtual || tensor.type == CUDNN_DATA_FLOAT;
   });
 }
 
@@ -48,17 +47,22 @@ struct Candidate {
   bool compiled;
 };
 
-/// Queries the heuristics one mode at a time; remembers the engines it has seen, and the last
-/// rejection.
+/// Queries the heuristics one mode at a time, and creates plans of candidates until there are
+/// enough. Remembers the engines it has seen, and the last rejection.
 class Search {
 public:
-  Search(const Target& target, const OperationGraph& graph, const PlanPolicy& policy)
-      : target_(target), policy_(policy), fp32_(computes_in_fp32(graph)) {}
+  Search(const Target& target, const OperationGraph& graph, const PlanPolicy& policy,
+         LoweredGraph lowered)
+      : target_(target), policy_(policy), fp32_(computes_in_fp32(graph)),
+        graph_(std::make_shared<const LoweredGraph>(std::move(lowered))) {}
+
+  std::vector<Plan> plans;
+  SearchCounts counts;
 
   /// Returns the new candidates that the policy allows, best first.
-  std::vector<Candidate> candidates(const LoweredGraph& graph, cudnnBackendHeurMode_t mode) {
+  std::vector<Candidate> candidates(cudnnBackendHeurMode_t mode) {
     std::vector<Candidate> allowed;
-    auto proposed = propose(target_, graph, mode);
+    auto proposed = propose(target_, *graph_, mode);
     if (!proposed) {
       refused_ = proposed.error().message;
       return allowed;
@@ -77,7 +81,29 @@ public:
     return allowed;
   }
 
-  void refuse(std::string why) { refused_ = std::move(why); }
+  bool has_enough() const { return static_cast<int>(plans.size()) >= policy_.candidates; }
+
+  void make(Candidate candidate) {
+    if (has_enough())
+      return;
+    ++counts.candidates;
+    auto plan = Plan::from_configuration(target_, graph_, std::move(candidate.configuration));
+    if (!plan)
+      refused_ = plan.error().message;
+    else if (plan->workspace_bytes() > policy_.workspace_bytes)
+      refused_ =
+          fmt::format("{} needs {} bytes of workspace", candidate.tag, plan->workspace_bytes());
+    else
+      plans.push_back(std::move(*plan));
+  }
+
+  void compile(Candidate candidate) {
+    if (has_enough() || counts.compiled == policy_.compiled)
+      return;
+    ++counts.compiled;
+    make(std::move(candidate));
+  }
+
   tl::unexpected<Error> nothing_found(const OperationGraph& graph) const {
     return fail(Errc::unsupported, "{}: no plan for {}; last: {}", graph.name, target_.key(),
                 refused_);
@@ -87,49 +113,9 @@ private:
   const Target& target_;
   const PlanPolicy& policy_;
   bool fp32_;
+  std::shared_ptr<const LoweredGraph> graph_;
   std::set<std::string> seen_;
   std::string refused_ = "no engine was proposed";
-};
-
-/// Creates plans of candidates until there are enough.
-class PlanMaker {
-public:
-  PlanMaker(const Target& target, const PlanPolicy& policy,
-            std::shared_ptr<const LoweredGraph> graph, Search& search, SearchCounts& counts)
-      : target_(target), policy_(policy), graph_(std::move(graph)), search_(search),
-        counts_(counts) {}
-
-  std::vector<Plan> plans;
-
-  bool has_enough() const { return static_cast<int>(plans.size()) >= policy_.candidates; }
-
-  void make(Candidate candidate) {
-    if (has_enough())
-      return;
-    ++counts_.candidates;
-    auto plan = Plan::from_configuration(target_, graph_, std::move(candidate.configuration));
-    if (!plan)
-      search_.refuse(plan.error().message);
-    else if (plan->workspace_bytes() > policy_.workspace_bytes)
-      search_.refuse(
-          fmt::format("{} needs {} bytes of workspace", candidate.tag, plan->workspace_bytes()));
-    else
-      plans.push_back(std::move(*plan));
-  }
-
-  void compile(Candidate candidate) {
-    if (has_enough() || counts_.compiled == policy_.compiled)
-      return;
-    ++counts_.compiled;
-    make(std::move(candidate));
-  }
-
-private:
-  const Target& target_;
-  const PlanPolicy& policy_;
-  std::shared_ptr<const LoweredGraph> graph_;
-  Search& search_;
-  SearchCounts& counts_;
 };
 
 } // namespace
@@ -137,33 +123,32 @@ private:
 Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph& graph,
                                      const PlanPolicy& policy, SearchCounts* counts) {
   TROUPE_TRY(auto lowered, lower(target, graph));
-  const auto shared = std::make_shared<const LoweredGraph>(std::move(lowered));
-  Search search(target, graph, policy);
-  SearchCounts ignored;
-  PlanMaker maker(target, policy, shared, search, counts ? *counts : ignored);
+  Search search(target, graph, policy, std::move(lowered));
   std::vector<Candidate> to_compile;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK})
-    if (!maker.has_enough()) {
-      for (auto& candidate : search.candidates(*shared, mode))
+    if (!search.has_enough()) {
+      for (auto& candidate : search.candidates(mode))
         if (candidate.compiled)
           to_compile.push_back(std::move(candidate));
         else
-          maker.make(std::move(candidate));
+          search.make(std::move(candidate));
     }
-  if (maker.plans.empty())
+  if (search.plans.empty())
     for (auto& candidate : to_compile)
-      maker.compile(std::move(candidate));
-  if (maker.plans.empty())
+      search.compile(std::move(candidate));
+  if (counts)
+    *counts = search.counts;
+  if (search.plans.empty())
     return search.nothing_found(graph);
-  return std::move(maker.plans);
+  return std::move(search.plans);
 }
 
 Result<std::vector<std::string>> proposed_engines(const Target& target, const OperationGraph& graph,
                                                   const PlanPolicy& policy) {
-  TROUPE_TRY(const auto lowered, lower(target, graph));
-  Search search(target, graph, policy);
+  TROUPE_TRY(auto lowered, lower(target, graph));
+  Search search(target, graph, policy, std::move(lowered));
   std::vector<std::string> tags;
-  for (auto& candidate : search.candidates(lowered, CUDNN_HEUR_MODE_A))
+  for (auto& candidate : search.candidates(CUDNN_HEUR_MODE_A))
     tags.push_back(std::move(candidate.tag));
   if (tags.empty())
     return search.nothing_found(graph);

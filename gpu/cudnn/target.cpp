@@ -25,8 +25,8 @@ Result<Descriptor> properties_of_json(const CudnnLibrary& library, const std::st
       .finalize();
 }
 
-/// Computes rates from properties as device_properties_json() writes them. They lack the memory bus
-/// width: unless it was added, assumes that of five stacks of HBM.
+/// Computes rates from properties as cuDNN writes them. They lack the memory bus width: unless it
+/// was added, assumes that of five stacks of HBM.
 DeviceRates described_rates(const nlohmann::json& properties, int sm) {
   const auto number = [&properties](const char* name, double otherwise = 1.0) {
     const auto value = properties.value(name, nlohmann::json());
@@ -97,14 +97,6 @@ void Target::set_properties(DescriptorBuilder& builder,
                             cudnnBackendAttributeName_t properties) const {
   if (handle_ == nullptr)
     builder.set(properties, properties_);
-}
-
-Result<std::string> device_properties_json(const CudnnLibrary& library, int device) {
-  TROUPE_TRY(const auto properties,
-             DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
-                 .set(CUDNN_ATTR_DEVICEPROP_DEVICE_ID, static_cast<std::int32_t>(device))
-                 .finalize());
-  return text_attribute(library, properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
 }
 
 } // namespace troupe::gpu::cudnn

@@ -17,8 +17,8 @@ class Target {
 public:
   /// Opens the GPU with this index and makes it the calling thread's current device.
   static Result<Target> of_device(const CudnnLibrary& library, int device);
-  /// Describes a GPU by its properties, as device_properties_json() writes them. Errors:
-  /// invalid_input.
+  /// Describes a GPU by its properties, as cuDNN writes them
+  /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION). Errors: invalid_input.
   static Result<Target> of_properties(const CudnnLibrary& library, const std::string& json);
 
   const CudnnLibrary& library() const { return library_; }
@@ -51,8 +51,5 @@ private:
   std::string key_;
   DeviceRates rates_;
 };
-
-/// Returns the properties of a GPU of this machine, for Target::of_properties on another.
-Result<std::string> device_properties_json(const CudnnLibrary& library, int device);
 
 } // namespace troupe::gpu::cudnn

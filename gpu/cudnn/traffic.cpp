@@ -16,16 +16,8 @@ struct Results {
   }
   std::vector<Uid> operator()(const PointwiseOp& op) const { return {op.y}; }
   std::vector<Uid> operator()(const GenStatsOp& op) const { return {op.sum, op.square_sum}; }
-  std::vector<Uid> operator()(const BnFinalizeOp& op) const {
-    return {op.new_mean,      op.new_variance,     op.saved_mean,
-            op.saved_inv_std, op.equivalent_scale, op.equivalent_bias};
-  }
   std::vector<Uid> operator()(const BnBackwardWeightsOp& op) const {
     return {op.dscale, op.dbias, op.a, op.b, op.c};
-  }
-  std::vector<Uid> operator()(const ReductionOp& op) const { return {op.y}; }
-  std::vector<Uid> operator()(const ResampleOp& op) const {
-    return op.forward ? std::vector{op.y, op.index} : std::vector{op.x};
   }
 };
 
@@ -59,7 +51,7 @@ double operations_of(const OperationGraph& graph, const ConvolutionOp& convoluti
 Traffic traffic_of(const OperationGraph& graph) {
   Traffic traffic{.launches = 1};
   for (const auto& tensor : graph.tensors) {
-    if (tensor.is_virtual || tensor.is_by_value)
+    if (tensor.is_virtual)
       continue;
     const double bytes = elements_of(tensor) * bytes_per_element(tensor.type);
     (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;

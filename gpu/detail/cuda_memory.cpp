@@ -2,6 +2,7 @@
 
 #include "core/device/memory_account.hpp"
 #include "core/fail.hpp"
+#include "gpu/alignment.hpp"
 #include "gpu/cuda_error.hpp"
 #include "gpu/device_guard.hpp"
 #include "gpu/out_of_memory.hpp"
@@ -13,8 +14,6 @@
 namespace troupe::gpu {
 
 namespace {
-
-constexpr std::size_t alignment = 256;
 
 /// Returns the page-locked bytes for a buffer of this size.
 std::size_t locked_bytes(std::size_t bytes) {
@@ -36,56 +35,6 @@ Result<cudaMemPool_t> create_pool(int device) {
 }
 
 } // namespace
-
-class CudaMemory::DeviceBuffer final : public Buffer {
-public:
-  DeviceBuffer(std::shared_ptr<CudaMemory> memory, void* data, std::size_t bytes, MemoryKind kind)
-      : memory_{std::move(memory)}, data_{data}, bytes_{bytes}, kind_{kind} {
-    memory_->account_.add(kind_, bytes_);
-  }
-  ~DeviceBuffer() override {
-    memory_->account_.remove(kind_, bytes_);
-    memory_->release(data_);
-  }
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-  std::byte* data() const override { return static_cast<std::byte*>(data_); }
-  std::size_t bytes() const override { return bytes_; }
-
-private:
-  std::shared_ptr<CudaMemory> memory_;
-  void* data_;
-  std::size_t bytes_;
-  MemoryKind kind_;
-};
-
-class CudaMemory::PinnedBuffer final : public Buffer {
-public:
-  /// `from` page-locked the memory; `counted` accounts for it and may be null.
-  PinnedBuffer(const CudaMemory& from, std::shared_ptr<CudaMemory> counted, void* data,
-               std::size_t bytes)
-      : idle_calls_{from.idle_calls_}, device_{from.device_}, counted_{std::move(counted)},
-        data_{data}, bytes_{bytes} {
-    if (counted_)
-      counted_->account_.add(MemoryKind::pinned, bytes_);
-  }
-  ~PinnedBuffer() override {
-    if (counted_)
-      counted_->account_.remove(MemoryKind::pinned, bytes_);
-    idle_calls_->free_host(data_, locked_bytes(bytes_), device_);
-  }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-  std::byte* data() const override { return static_cast<std::byte*>(data_); }
-  std::size_t bytes() const override { return bytes_; }
-
-private:
-  std::shared_ptr<IdleCalls> idle_calls_;
-  int device_;
-  std::shared_ptr<CudaMemory> counted_;
-  void* data_;
-  std::size_t bytes_;
-};
 
 Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device,
                                                        std::shared_ptr<IdleCalls> idle_calls) {
@@ -150,9 +99,9 @@ void CudaMemory::release(void* memory) {
 
 Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::pinned)
-    return take_pinned(bytes, shared_from_this());
+    return take_pinned(bytes, account());
   const DeviceGuard guard{device_};
-  const auto rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  const auto rounded = aligned(std::max<std::size_t>(bytes, 1));
   std::size_t free_bytes = 0, total_bytes = 0;
   cudaMemGetInfo(&free_bytes, &total_bytes);
   void* memory = nullptr;
@@ -162,7 +111,8 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   if (code == cudaErrorMemoryAllocation)
     return failure(out_of_memory(bytes, kind, device_, free_bytes, total_bytes, account_.use()));
   TROUPE_TRY(cuda_status(code, "allocating memory", device_));
-  return std::make_shared<DeviceBuffer>(shared_from_this(), memory, bytes, kind);
+  return std::make_shared<CountedBuffer>(memory, bytes, kind, account(),
+                                         [this, memory] { release(memory); });
 }
 
 Status CudaMemory::open_to(int device) const {
@@ -183,10 +133,14 @@ Status CudaMemory::open_to(int device) const {
 }
 
 Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
-                                          std::shared_ptr<CudaMemory> counted) const {
+                                          std::shared_ptr<MemoryAccount> counted) const {
   TROUPE_TRY(auto* const memory, page_lock(locked_bytes(bytes)));
   std::memset(memory, 0, locked_bytes(bytes));
-  return std::make_shared<PinnedBuffer>(*this, std::move(counted), memory, bytes);
+  const auto free = [calls = idle_calls_, device = device_, memory, bytes] {
+    calls->free_host(memory, locked_bytes(bytes), device);
+  };
+  return std::make_shared<CountedBuffer>(memory, bytes, MemoryKind::pinned, std::move(counted),
+                                         free);
 }
 
 /// Takes a block of this size that waits to be freed, so that such blocks do not pile up in a

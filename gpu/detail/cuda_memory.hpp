@@ -35,14 +35,14 @@ public:
   Status open_to(int device) const;
 
 private:
-  class DeviceBuffer;
-  class PinnedBuffer;
-
   CudaMemory(int device, std::shared_ptr<IdleCalls> idle_calls)
       : device_{device}, idle_calls_{std::move(idle_calls)} {}
   cudaError_t take(void** memory, std::size_t bytes);
   void release(void* memory);
-  Result<BufferPtr> take_pinned(std::size_t bytes, std::shared_ptr<CudaMemory> counted) const;
+  /// `counted` may be null.
+  Result<BufferPtr> take_pinned(std::size_t bytes, std::shared_ptr<MemoryAccount> counted) const;
+  /// The account, which keeps this object alive.
+  std::shared_ptr<MemoryAccount> account() { return {shared_from_this(), &account_}; }
   Result<void*> page_lock(std::size_t bytes) const;
 
   int device_;

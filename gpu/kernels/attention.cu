@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape 
           scores[i][j] = -INFINITY;
         most[i] = fmaxf(most[i], scores[i][j]);
       }
-      most[i] = side_max(most[i]);
+      most[i] = warp_max<tile_side>(most[i]);
       float sum = 0;
 #pragma unroll
       for (int j = 0; j < keys / tile_side; ++j) {
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape 
         sum += e;
       }
       const float factor = expf(before - most[i]);
-      sums[i] = sums[i] * factor + side_sum(sum);
+      sums[i] = sums[i] * factor + warp_sum<tile_side>(sum);
 #pragma unroll
       for (float& value : y[i])
         value *= factor;

@@ -135,14 +135,10 @@ void launch_sums(cudaStream_t stream, const BatchNormShape& shape, const BatchNo
     backward_sums_kernel<From, wide, T>
         <<<on.blocks, column_threads, 0, stream>>>(a, on.columns, rank_sums, scratch);
   };
-  using std::integral_constant;
   if constexpr (From == Mask::from_bits)
-    launch(integral_constant<int, mask_width>{});
-  else if (shape.channels % pack_width<T> == 0 &&
-           aligned_for_packs(a.dy, a.x, a.y, a.other, a.dresidual))
-    launch(integral_constant<int, pack_width<T>>{});
+    launch(std::integral_constant<int, mask_width>{});
   else
-    launch(integral_constant<int, 1>{});
+    with_width<T>(shape.channels, launch, a.dy, a.x, a.y, a.other, a.dresidual);
 }
 
 template <Mask From, class T>

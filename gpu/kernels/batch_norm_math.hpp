@@ -5,7 +5,6 @@
 #include "core/host_and_device.hpp"
 
 #include <cmath>
-#include <cstdint>
 
 namespace troupe::gpu {
 

@@ -125,11 +125,8 @@ void launch_pooled_batch_norm_backward(cudaStream_t stream, const PoolShape& s,
                                        const ReductionScratch& scratch) {
   with_type(s.dtype, [&](auto type) {
     using T = decltype(type);
-    if (s.channels % pack_width<T> == 0 &&
-        aligned_for_packs(a.dy, a.index, a.x, a.factor, a.offset, a.mean, a.dx))
-      launch<pack_width<T>, T>(stream, s, a, scratch);
-    else
-      launch<1, T>(stream, s, a, scratch);
+    const auto with = [&](auto width) { launch<decltype(width)::value, T>(stream, s, a, scratch); };
+    with_width<T>(s.channels, with, a.dy, a.index, a.x, a.factor, a.offset, a.mean, a.dx);
   });
 }
 

@@ -106,17 +106,14 @@ void launch_statistics(cudaStream_t stream, const BatchNormShape& shape, const v
                        const Write& write, const ReductionScratch& scratch) {
   with_type(shape.dtype, [&](auto type) {
     using T = decltype(type);
-    constexpr int width = pack_width<T>;
     const auto* const values = static_cast<const T*>(x);
-    if (shape.channels % width == 0 && aligned_for_packs(x)) {
-      const auto launch = spread(shape.rows, shape.channels, width, reduction_blocks);
-      statistics_kernel<width>
-          <<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns, write, scratch);
-    } else {
-      const auto launch = spread(shape.rows, shape.channels, 1, reduction_blocks);
-      statistics_kernel<1>
-          <<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns, write, scratch);
-    }
+    const auto launch = [&](auto width) {
+      constexpr int wide = width;
+      const auto on = spread(shape.rows, shape.channels, wide, reduction_blocks);
+      statistics_kernel<wide>
+          <<<on.blocks, column_threads, 0, stream>>>(values, on.columns, write, scratch);
+    };
+    with_width<T>(shape.channels, launch, x);
   });
 }
 

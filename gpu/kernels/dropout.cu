@@ -46,7 +46,7 @@ void launch_dropout(cudaStream_t stream, DType dtype, const DropoutRule& rule,
     using T = decltype(type);
     launch_each<pack_width<T>>(
         stream, Dropout<T>{static_cast<const T*>(x), static_cast<T*>(y), keys, of_sample, rule},
-        samples * of_sample, of_sample % pack_width<T> == 0 && aligned_for_packs(x, y));
+        samples * of_sample, are_packs<T>(of_sample, x, y));
   });
 }
 

@@ -5,56 +5,20 @@ namespace troupe::gpu {
 
 namespace {
 
-template <class T>
 struct Relu {
-  const T* x;
-  T* y;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float v[Width];
-    load_floats(x + at, v);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      v[i] = v[i] < 0 ? 0 : v[i];
-    store_floats(y + at, v);
-  }
+  __device__ float operator()(float x) const { return x < 0 ? 0 : x; }
 };
 
-template <class T>
 struct ReluBackward {
-  const T *dy, *y;
-  T* dx;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float d[Width], v[Width];
-    load_floats(dy + at, d);
-    load_floats(y + at, v);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      d[i] = v[i] > 0 ? d[i] : 0;
-    store_floats(dx + at, d);
-  }
+  __device__ float operator()(float dy, float y) const { return y > 0 ? dy : 0; }
 };
 
-template <class T>
 struct Gelu {
-  const T* x;
-  T* y;
   bool tanh;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float v[Width];
-    load_floats(x + at, v);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      v[i] *= gelu_gate(v[i], tanh).value;
-    store_floats(y + at, v);
-  }
+  __device__ float operator()(float x) const { return x * gelu_gate(x, tanh).value; }
 };
 
+/// Not a Map: with its loop, the compiler chooses another fused multiply-add, and results change.
 template <class T>
 struct GeluBackward {
   const T *dy, *x;
@@ -75,21 +39,8 @@ struct GeluBackward {
   }
 };
 
-template <class T>
 struct Swiglu {
-  const T *gate, *up;
-  T* y;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float g[Width], u[Width];
-    load_floats(gate + at, g);
-    load_floats(up + at, u);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      u[i] *= swish(g[i]).value;
-    store_floats(y + at, u);
-  }
+  __device__ float operator()(float gate, float up) const { return up * swish(gate).value; }
 };
 
 template <class T>
@@ -204,31 +155,17 @@ std::size_t elements(int batch, int height, int width, int channels) {
 } // namespace
 
 void launch_relu(cudaStream_t stream, DType dtype, const void* x, void* y, std::size_t elements) {
-  with_type(dtype, [&](auto type) {
-    using T = decltype(type);
-    launch_each<pack_width<T>>(stream, Relu<T>{static_cast<const T*>(x), static_cast<T*>(y)},
-                               elements, aligned_for_packs(x, y));
-  });
+  launch_map(stream, dtype, Relu{}, y, elements, x);
 }
 
 void launch_relu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* y, void* dx,
                           std::size_t elements) {
-  with_type(dtype, [&](auto type) {
-    using T = decltype(type);
-    launch_each<pack_width<T>>(
-        stream,
-        ReluBackward<T>{static_cast<const T*>(dy), static_cast<const T*>(y), static_cast<T*>(dx)},
-        elements, aligned_for_packs(dy, y, dx));
-  });
+  launch_map(stream, dtype, ReluBackward{}, dx, elements, dy, y);
 }
 
 void launch_gelu(cudaStream_t stream, DType dtype, const void* x, void* y, std::size_t elements,
                  bool tanh) {
-  with_type(dtype, [&](auto type) {
-    using T = decltype(type);
-    launch_each<pack_width<T>>(stream, Gelu<T>{static_cast<const T*>(x), static_cast<T*>(y), tanh},
-                               elements, aligned_for_packs(x, y));
-  });
+  launch_map(stream, dtype, Gelu{tanh}, y, elements, x);
 }
 
 void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* x, void* dx,
@@ -244,13 +181,7 @@ void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, cons
 
 void launch_swiglu(cudaStream_t stream, DType dtype, const void* gate, const void* up, void* y,
                    std::size_t elements) {
-  with_type(dtype, [&](auto type) {
-    using T = decltype(type);
-    launch_each<pack_width<T>>(
-        stream,
-        Swiglu<T>{static_cast<const T*>(gate), static_cast<const T*>(up), static_cast<T*>(y)},
-        elements, aligned_for_packs(gate, up, y));
-  });
+  launch_map(stream, dtype, Swiglu{}, y, elements, gate, up);
 }
 
 void launch_swiglu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* gate,

@@ -1,8 +1,6 @@
 #include "gpu/kernels/detail/rows.cuh"
 #include "gpu/kernels/embedding.hpp"
 
-#include <limits>
-
 namespace troupe::gpu {
 
 namespace {
@@ -124,7 +122,7 @@ void launch_embedding(cudaStream_t stream, const EmbeddingShape& shape, const st
                       const float* table, float* y) {
   launch_each<width>(stream, Embedding{shape, ids, table, y},
                      static_cast<std::size_t>(shape.rows * shape.columns),
-                     shape.columns % width == 0 && aligned_for_packs(table, y));
+                     are_packs<float>(shape.columns, table, y));
 }
 
 void launch_embedding_backward(cudaStream_t stream, const EmbeddingShape& shape,
@@ -135,20 +133,20 @@ void launch_embedding_backward(cudaStream_t stream, const EmbeddingShape& shape,
   link_kernel<<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(shape, ids, links);
   launch_each<width>(stream, EmbeddingBackward{shape, dy, links, dtable},
                      static_cast<std::size_t>(shape.table_rows * shape.columns),
-                     shape.columns % width == 0 && aligned_for_packs(dy, dtable));
+                     are_packs<float>(shape.columns, dy, dtable));
 }
 
 void launch_position_embedding(cudaStream_t stream, const PositionShape& shape, const float* x,
                                const float* table, const std::int32_t* first, float* y) {
   launch_each<width>(stream, PositionEmbedding{shape, x, table, first, y},
                      shape.elements * shape.sequences,
-                     shape.columns % width == 0 && aligned_for_packs(x, table, y));
+                     are_packs<float>(shape.columns, x, table, y));
 }
 
 void launch_position_embedding_backward(cudaStream_t stream, const PositionShape& shape,
                                         const float* dy, float* dtable) {
   launch_each<width>(stream, PositionEmbeddingBackward{shape, dy, dtable}, shape.table_elements,
-                     shape.elements % width == 0 && aligned_for_packs(dy, dtable));
+                     are_packs<float>(shape.elements, dy, dtable));
 }
 
 } // namespace troupe::gpu

@@ -32,13 +32,7 @@ template <int Width, class From, class To>
 __global__ void __launch_bounds__(each_threads) cast_ranges_kernel(CastRanges ranges) {
   const auto& range = ranges.all[blockIdx.y];
   const Cast<From, To> cast{static_cast<const From*>(range.from), static_cast<To*>(range.to)};
-  const std::size_t packs = range.elements / Width;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (std::size_t i = first; i < packs; i += stride)
-    cast.template run<Width>(i * Width);
-  for (std::size_t i = packs * Width + first; i < range.elements; i += stride)
-    cast.template run<1>(i);
+  run_each<Width>(cast, range.elements);
 }
 
 template <class From, class To>
@@ -58,65 +52,26 @@ void launch_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
     cast_ranges_kernel<1, From, To><<<blocks, each_threads, 0, stream>>>(arguments);
 }
 
-template <class T>
 struct Add {
-  T* y;
-  const T *a, *b;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float left[Width], right[Width];
-    load_floats(a + at, left);
-    load_floats(b + at, right);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      left[i] += right[i];
-    store_floats(y + at, left);
-  }
+  __device__ float operator()(float a, float b) const { return a + b; }
 };
 
 struct AddProduct {
-  float* sum;
-  const float *a, *b;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float values[Width], left[Width], right[Width];
-    load_floats(sum + at, values);
-    load_floats(a + at, left);
-    load_floats(b + at, right);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      values[i] += left[i] * right[i];
-    store_floats(sum + at, values);
-  }
+  __device__ float operator()(float sum, float a, float b) const { return sum + a * b; }
 };
 
 struct Scale {
-  float* values;
   float factor;
-
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float v[Width];
-    load_floats(values + at, v);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      v[i] *= factor;
-    store_floats(values + at, v);
-  }
+  __device__ float operator()(float value) const { return value * factor; }
 };
 
 struct Round {
-  float* values;
   DType type;
 
-  template <int Width>
-  __device__ void run(std::size_t at) const {
-    float v[Width];
-    load_floats(values + at, v);
-    round_floats(type, v);
-    store_floats(values + at, v);
+  __device__ float operator()(float value) const {
+    float rounded[1] = {value};
+    round_floats(type, rounded);
+    return rounded[0];
   }
 };
 
@@ -250,25 +205,20 @@ void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, 
 
 void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
                 std::size_t elements) {
-  with_type(dtype, [&](auto type) {
-    using T = decltype(type);
-    launch_each<pack_width<T>>(
-        stream, Add<T>{static_cast<T*>(y), static_cast<const T*>(a), static_cast<const T*>(b)},
-        elements, aligned_for_packs(y, a, b));
-  });
+  launch_map(stream, dtype, Add{}, y, elements, a, b);
 }
 
 void launch_add_product(cudaStream_t stream, float* sum, const float* a, const float* b,
                         std::size_t elements) {
-  launch_each<4>(stream, AddProduct{sum, a, b}, elements, aligned_for_packs(sum, a, b));
+  launch_map<float>(stream, AddProduct{}, sum, elements, sum, a, b);
 }
 
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements) {
-  launch_each<4>(stream, Scale{values, factor}, elements, aligned_for_packs(values));
+  launch_map<float>(stream, Scale{factor}, values, elements, values);
 }
 
 void launch_round(cudaStream_t stream, float* values, DType type, std::size_t elements) {
-  launch_each<4>(stream, Round{values, type}, elements, aligned_for_packs(values));
+  launch_map<float>(stream, Round{type}, values, elements, values);
 }
 
 void launch_add_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,

@@ -93,24 +93,15 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Calls fn with the number of logits per access.
-template <class Fn>
-void with_width(const LogitRows& rows, Fn fn) {
-  constexpr int width = pack_width<float>;
-  if (rows.classes % width == 0 && aligned_for_packs(rows.logits))
-    fn(std::integral_constant<int, width>{});
-  else
-    fn(std::integral_constant<int, 1>{});
-}
-
 } // namespace
 
 void launch_row_losses(cudaStream_t stream, const LogitRows& rows, float* log_sum_exp,
                        float* losses) {
-  with_width(rows, [&](auto width) {
+  const auto launch = [&](auto width) {
     row_losses_kernel<decltype(width)::value>
         <<<static_cast<unsigned>(rows.rows), threads, 0, stream>>>(rows, log_sum_exp, losses);
-  });
+  };
+  with_width<float>(rows.classes, launch, rows.logits);
 }
 
 void launch_mean_loss(cudaStream_t stream, const LabelCount& count, const float* losses,
@@ -125,14 +116,15 @@ void launch_gradient_factor(cudaStream_t stream, const LabelCount& count, const 
 
 void launch_logit_gradients(cudaStream_t stream, const LogitRows& rows, const float* log_sum_exp,
                             const float* factor, DType dtype, void* dlogits) {
-  with_width(rows, [&](auto width) {
+  const auto launch = [&](auto width) {
     with_type(dtype, [&](auto type) {
       using T = decltype(type);
       logit_gradients_kernel<decltype(width)::value, T>
           <<<static_cast<unsigned>(rows.rows), threads, 0, stream>>>(rows, log_sum_exp, factor,
                                                                      static_cast<T*>(dlogits));
     });
-  });
+  };
+  with_width<float>(rows.classes, launch, rows.logits);
 }
 
 } // namespace troupe::gpu

@@ -153,12 +153,6 @@ std::size_t y_elements(const PoolShape& s) {
   return static_cast<std::size_t>(s.batch) * s.y_height * s.y_width * s.channels;
 }
 
-/// A pack must not reach into the next pixel.
-template <class T, class... Pointers>
-bool packs(const PoolShape& s, const Pointers*... pointers) {
-  return s.channels % pack_width<T> == 0 && aligned_for_packs(pointers...);
-}
-
 /// Calls f(T{}, Index{}).
 template <class F>
 void with_types(DType dtype, DType index_type, F&& f) {
@@ -181,7 +175,7 @@ void launch_max_pool(cudaStream_t stream, const PoolShape& s, const void* x, voi
         stream,
         MaxPool<T, Index, false>{static_cast<const T*>(x), nullptr, nullptr, static_cast<T*>(y),
                                  static_cast<Index*>(index), PoolGeometry::of(s)},
-        y_elements(s), packs<T>(s, x, y, index));
+        y_elements(s), are_packs<T>(s.channels, x, y, index));
   });
 }
 
@@ -190,11 +184,11 @@ void launch_normalized_max_pool(cudaStream_t stream, const PoolShape& s, const v
                                 std::uint8_t* index) {
   with_type(s.dtype, [&](auto type) {
     using T = decltype(type);
-    launch_each<pack_width<T>>(stream,
-                               MaxPool<T, std::uint8_t, true>{static_cast<const T*>(x), factor,
-                                                              offset, static_cast<T*>(y), index,
-                                                              PoolGeometry::of(s)},
-                               y_elements(s), packs<T>(s, x, factor, offset, y, index));
+    launch_each<pack_width<T>>(
+        stream,
+        MaxPool<T, std::uint8_t, true>{static_cast<const T*>(x), factor, offset, static_cast<T*>(y),
+                                       index, PoolGeometry::of(s)},
+        y_elements(s), are_packs<T>(s.channels, x, factor, offset, y, index));
   });
 }
 
@@ -207,7 +201,7 @@ void launch_max_pool_backward(cudaStream_t stream, const PoolShape& s, const voi
                                MaxPoolBackward<T, Index>{static_cast<const T*>(dy),
                                                          static_cast<const Index*>(index),
                                                          static_cast<T*>(dx), PoolGeometry::of(s)},
-                               x_elements(s), packs<T>(s, dy, index, dx));
+                               x_elements(s), are_packs<T>(s.channels, dy, index, dx));
   });
 }
 
@@ -216,7 +210,7 @@ void launch_avg_pool(cudaStream_t stream, const PoolShape& s, const void* x, voi
     using T = decltype(type);
     launch_each<pack_width<T>>(
         stream, AvgPool<T>{static_cast<const T*>(x), static_cast<T*>(y), PoolGeometry::of(s)},
-        y_elements(s), packs<T>(s, x, y));
+        y_elements(s), are_packs<T>(s.channels, x, y));
   });
 }
 
@@ -226,7 +220,7 @@ void launch_avg_pool_backward(cudaStream_t stream, const PoolShape& s, const voi
     launch_each<pack_width<T>>(
         stream,
         AvgPoolBackward<T>{static_cast<const T*>(dy), static_cast<T*>(dx), PoolGeometry::of(s)},
-        x_elements(s), packs<T>(s, dy, dx));
+        x_elements(s), are_packs<T>(s.channels, dy, dx));
   });
 }
 

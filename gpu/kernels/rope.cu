@@ -60,7 +60,7 @@ void launch_rope(cudaStream_t stream, DType dtype, const RopeAttributes& a, Turn
                        a.theta,
                        turn == Turn::forward ? 1.0f : -1.0f};
     launch_each<pack_width<T>>(stream, body, static_cast<std::size_t>(rows) * half,
-                               half % pack_width<T> == 0 && aligned_for_packs(x, y));
+                               are_packs<T>(half, x, y));
   });
 }
 

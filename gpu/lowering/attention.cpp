@@ -25,7 +25,7 @@ struct Parts {
     kv_bytes = bytes(a.kv_heads);
   }
 
-  std::array<std::byte*, 3> data(const Launch& l) const {
+  std::array<std::byte*, 3> data(const NodeLaunch& l) const {
     if (tensors.size() == 3)
       return {l.data<std::byte>(tensors[0]), l.data<std::byte>(tensors[1]),
               l.data<std::byte>(tensors[2])};
@@ -50,54 +50,14 @@ Result<AttentionShape> attention_shape(const Node& node, const Tensor& x, std::s
                         .kv_distance = in_one ? q + 2 * kv : kv};
 }
 
-class AttentionBackwardStep final : public Step {
-public:
-  AttentionBackwardStep(const Node& node, const AttentionShape& shape)
-      : node_{node}, shape_{shape}, parts_{node.outputs.size()},
-        inputs_{shape, std::span{node.inputs}.subspan(1, parts_)}, gradients_{shape, node.outputs} {
-    name = to_string(node.op);
-  }
-
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(shape_.rows() * shape_.attributes.heads) * sizeof(float);
-  }
-
-  Status enqueue(const Launch& l) override {
-    const auto [q, k, v] = inputs_.data(l);
-    const auto [dq, dk, dv] = gradients_.data(l);
-    launch_causal_attention_backward(l.stream, shape_,
-                                     {.dy = l.data(node_.inputs[0]),
-                                      .q = q,
-                                      .k = k,
-                                      .v = v,
-                                      .y = l.data(node_.inputs[parts_ + 1]),
-                                      .log_sum_exp = l.data<float>(node_.inputs[parts_ + 2]),
-                                      .means = reinterpret_cast<float*>(l.workspace()),
-                                      .dq = dq,
-                                      .dk = dk,
-                                      .dv = dv});
-    return {};
-  }
-
-private:
-  Node node_;
-  AttentionShape shape_;
-  std::size_t parts_;
-  Parts inputs_, gradients_;
-};
-
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
   TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), node.inputs.size()));
-  return kernel_step(node.op, [node, shape, parts = Parts{shape, node.inputs}](const Launch& l) {
+  return kernel_step(node, [shape, parts = Parts{shape, node.inputs}](const NodeLaunch& l) {
     const auto [q, k, v] = parts.data(l);
-    launch_causal_attention(l.stream, shape,
-                            {.q = q,
-                             .k = k,
-                             .v = v,
-                             .y = l.data(node.outputs[0]),
-                             .log_sum_exp = l.data<float>(node.outputs[1])});
+    launch_causal_attention(
+        l.stream, shape, {.q = q, .k = k, .v = v, .y = l.out(0), .log_sum_exp = l.out<float>(1)});
   });
 }
 
@@ -107,23 +67,42 @@ Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
   const auto places =
       lowering.input(node, cached).shape[0] / (shape.sequences * shape.attributes.kv_heads);
   const Parts parts{shape, std::span{node.inputs}.first(cached)};
-  return kernel_step(node.op, [node, shape, places, cached, parts](const Launch& l) {
+  return kernel_step(node, [shape, places, cached, parts](const NodeLaunch& l) {
     const auto [q, k, v] = parts.data(l);
     launch_cached_attention(l.stream, shape,
                             {.q = q,
                              .k = k,
                              .v = v,
-                             .keys = l.data<float>(node.inputs[cached]),
-                             .values = l.data<float>(node.inputs[cached + 1]),
-                             .first = l.data<std::int32_t>(node.inputs[cached + 2]),
+                             .keys = l.in<float>(cached),
+                             .values = l.in<float>(cached + 1),
+                             .first = l.in<std::int32_t>(cached + 2),
                              .places = places,
-                             .y = l.data(node.outputs[0])});
+                             .y = l.out(0)});
   });
 }
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
-  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), node.outputs.size()));
-  return std::make_unique<AttentionBackwardStep>(node, shape);
+  const auto parts = node.outputs.size();
+  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), parts));
+  const Parts inputs{shape, std::span{node.inputs}.subspan(1, parts)};
+  const Parts gradients{shape, node.outputs};
+  const auto mean_bytes =
+      static_cast<std::size_t>(shape.rows() * shape.attributes.heads) * sizeof(float);
+  return kernel_step(node, mean_bytes, [shape, parts, inputs, gradients](const NodeLaunch& l) {
+    const auto [q, k, v] = inputs.data(l);
+    const auto [dq, dk, dv] = gradients.data(l);
+    launch_causal_attention_backward(l.stream, shape,
+                                     {.dy = l.in(0),
+                                      .q = q,
+                                      .k = k,
+                                      .v = v,
+                                      .y = l.in(parts + 1),
+                                      .log_sum_exp = l.in<float>(parts + 2),
+                                      .means = reinterpret_cast<float*>(l.workspace()),
+                                      .dq = dq,
+                                      .dk = dk,
+                                      .dv = dv});
+  });
 }
 
 } // namespace troupe::gpu

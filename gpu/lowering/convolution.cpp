@@ -4,6 +4,8 @@
 #include "gpu/lowering/lowering.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace troupe::gpu {
@@ -12,29 +14,27 @@ namespace uid = cudnn::uid;
 
 namespace {
 
-/// A plan, and the tensors bound to its uids.
+/// A plan, and the memory bound to its uids.
 class ConvolutionStep : public Step {
 public:
+  using Address = std::function<void*(const Launch& launch)>;
+
   ConvolutionStep(const Node& node, TimedPlan plan)
       : target_{*plan.target}, plan_{std::move(plan.plan)} {
     name = fmt::format("{} {}", to_string(node.op), plan_->tag());
   }
 
-  void bind(cudnn::Uid uid, TensorId tensor) { tensors_.push_back({uid, tensor}); }
-  void bind(cudnn::Uid uid, const WeightView& weight) { weights_.push_back({uid, weight}); }
-  /// `offset`: in Launch::staging.
-  void bind_staged(cudnn::Uid uid, std::size_t offset) { staged_.push_back({uid, offset}); }
+  void bind(cudnn::Uid uid, Address address) { bound_.emplace_back(uid, std::move(address)); }
+  void bind(cudnn::Uid uid, TensorId tensor) {
+    bind(uid, [tensor](const Launch& launch) { return launch.data(tensor); });
+  }
 
   std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
   Status enqueue(const Launch& launch) override {
     std::vector<cudnn::Binding> bindings;
-    for (const auto& [uid, tensor] : tensors_)
-      bindings.push_back({uid, launch.data(tensor)});
-    for (const auto& [uid, weight] : weights_)
-      bindings.push_back({uid, weight.data(launch)});
-    for (const auto& [uid, offset] : staged_)
-      bindings.push_back({uid, launch.staging + offset});
+    for (const auto& [uid, address] : bound_)
+      bindings.push_back({uid, address(launch)});
     TROUPE_TRY(target_.use_stream(launch.stream));
     return plan_->execute(target_, bindings, launch.workspace());
   }
@@ -42,9 +42,7 @@ public:
 private:
   const cudnn::Target& target_;
   std::shared_ptr<const cudnn::Plan> plan_;
-  std::vector<std::pair<cudnn::Uid, TensorId>> tensors_;
-  std::vector<std::pair<cudnn::Uid, WeightView>> weights_;
-  std::vector<std::pair<cudnn::Uid, std::size_t>> staged_;
+  std::vector<std::pair<cudnn::Uid, Address>> bound_;
 };
 
 /// Creates a step that reads the node's weight.
@@ -52,7 +50,8 @@ Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Nod
                                                    const cudnn::OperationGraph& graph) {
   TROUPE_TRY(auto plan, lowering.plans->plan(graph, lowering.policy));
   auto step = std::make_unique<ConvolutionStep>(node, std::move(plan));
-  step->bind(uid::w, lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype));
+  const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
+  step->bind(uid::w, [weight](const Launch& launch) { return weight.data(launch); });
   return step;
 }
 
@@ -125,12 +124,13 @@ Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& nod
   step->bind(uid::dy, node.inputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).prologue)
     bind_prologue(*step, node, Residual::none);
-  if (way.written == DType::f32)
+  if (way.written == DType::f32) {
     step->bind(uid::dw, node.outputs[0]);
-  else
-    step->bind_staged(
-        uid::dw, lowering.narrow_gradients[static_cast<std::size_t>(node.unit)].add(
-                     node.outputs[0], weight_gradient_elements(lowering.graph, node), way.written));
+  } else {
+    const auto offset = lowering.narrow_gradients[static_cast<std::size_t>(node.unit)].add(
+        node.outputs[0], weight_gradient_elements(lowering.graph, node), way.written);
+    step->bind(uid::dw, [offset](const Launch& launch) { return launch.staging + offset; });
+  }
   return StepPtr{std::move(step)};
 }
 

@@ -9,9 +9,9 @@ Result<StepPtr> lower_dropout(Lowering& lowering, const Node& node) {
   const auto samples = static_cast<std::size_t>(lowering.input(node, 1).shape[0]);
   const auto of_sample = static_cast<std::size_t>(x.shape.elements()) / samples;
   const auto rule = dropout_rule(std::get<DropoutAttributes>(node.attributes));
-  return kernel_step(node.op, [node, type = x.dtype, rule, samples, of_sample](const Launch& l) {
-    launch_dropout(l.stream, type, rule, l.data<std::int32_t>(node.inputs[1]), samples, of_sample,
-                   l.data(node.inputs[0]), l.data(node.outputs[0]));
+  return kernel_step(node, [type = x.dtype, rule, samples, of_sample](const NodeLaunch& l) {
+    launch_dropout(l.stream, type, rule, l.in<std::int32_t>(1), samples, of_sample, l.in(0),
+                   l.out(0));
   });
 }
 

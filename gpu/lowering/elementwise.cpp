@@ -15,10 +15,9 @@ std::size_t elements(const Tensor& tensor) {
 /// same address.
 StepPtr copy_step(const Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
-  return kernel_step(node.op, [node, bytes = elements(x) * size_of(x.dtype)](const Launch& l) {
-    if (l.data(node.outputs[0]) != l.data(node.inputs[0]))
-      cudaMemcpyAsync(l.data(node.outputs[0]), l.data(node.inputs[0]), bytes,
-                      cudaMemcpyDeviceToDevice, l.stream);
+  return kernel_step(node, [bytes = elements(x) * size_of(x.dtype)](const NodeLaunch& l) {
+    if (l.out(0) != l.in(0))
+      cudaMemcpyAsync(l.out(0), l.in(0), bytes, cudaMemcpyDeviceToDevice, l.stream);
   });
 }
 
@@ -40,86 +39,75 @@ SubsampleShape subsample_shape(const Node& node, const Tensor& x, const Tensor& 
 
 Result<StepPtr> lower_relu(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
-  return kernel_step(node.op, [node, type = x.dtype, count = elements(x)](const Launch& l) {
-    launch_relu(l.stream, type, l.data(node.inputs[0]), l.data(node.outputs[0]), count);
+  return kernel_step(node, [type = x.dtype, count = elements(x)](const NodeLaunch& l) {
+    launch_relu(l.stream, type, l.in(0), l.out(0), count);
   });
 }
 
 Result<StepPtr> lower_relu_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.input(node, 0);
-  return kernel_step(node.op, [node, type = dy.dtype, count = elements(dy)](const Launch& l) {
-    launch_relu_backward(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                         l.data(node.outputs[0]), count);
+  return kernel_step(node, [type = dy.dtype, count = elements(dy)](const NodeLaunch& l) {
+    launch_relu_backward(l.stream, type, l.in(0), l.in(1), l.out(0), count);
   });
 }
 
 Result<StepPtr> lower_gelu(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
-  return kernel_step(
-      node.op, [node, type = x.dtype, count = elements(x),
-                tanh = std::get<GeluAttributes>(node.attributes).tanh](const Launch& l) {
-        launch_gelu(l.stream, type, l.data(node.inputs[0]), l.data(node.outputs[0]), count, tanh);
-      });
+  return kernel_step(node, [type = x.dtype, count = elements(x)](const NodeLaunch& l) {
+    launch_gelu(l.stream, type, l.in(0), l.out(0), count, l.attributes<GeluAttributes>().tanh);
+  });
 }
 
 Result<StepPtr> lower_gelu_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.input(node, 0);
-  return kernel_step(
-      node.op, [node, type = dy.dtype, count = elements(dy),
-                tanh = std::get<GeluAttributes>(node.attributes).tanh](const Launch& l) {
-        launch_gelu_backward(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                             l.data(node.outputs[0]), count, tanh);
-      });
+  return kernel_step(node, [type = dy.dtype, count = elements(dy)](const NodeLaunch& l) {
+    launch_gelu_backward(l.stream, type, l.in(0), l.in(1), l.out(0), count,
+                         l.attributes<GeluAttributes>().tanh);
+  });
 }
 
 Result<StepPtr> lower_swiglu(Lowering& lowering, const Node& node) {
   const auto& y = lowering.output(node);
-  return kernel_step(node.op, [node, type = y.dtype, count = elements(y)](const Launch& l) {
-    launch_swiglu(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                  l.data(node.outputs[0]), count);
+  return kernel_step(node, [type = y.dtype, count = elements(y)](const NodeLaunch& l) {
+    launch_swiglu(l.stream, type, l.in(0), l.in(1), l.out(0), count);
   });
 }
 
 Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.input(node, 0);
-  return kernel_step(node.op, [node, type = dy.dtype, count = elements(dy)](const Launch& l) {
-    launch_swiglu_backward(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                           l.data(node.inputs[2]), l.data(node.outputs[0]), l.data(node.outputs[1]),
-                           count);
+  return kernel_step(node, [type = dy.dtype, count = elements(dy)](const NodeLaunch& l) {
+    launch_swiglu_backward(l.stream, type, l.in(0), l.in(1), l.in(2), l.out(0), l.out(1), count);
   });
 }
 
 Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
   const auto& a = lowering.input(node, 0);
-  return kernel_step(node.op, [node, type = a.dtype, count = elements(a)](const Launch& l) {
-    launch_add(l.stream, type, l.data(node.outputs[0]), l.data(node.inputs[0]),
-               l.data(node.inputs[1]), count);
+  return kernel_step(node, [type = a.dtype, count = elements(a)](const NodeLaunch& l) {
+    launch_add(l.stream, type, l.out(0), l.in(0), l.in(1), count);
   });
 }
 
 Result<StepPtr> lower_bias(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
   return kernel_step(
-      node.op, [node, type = x.dtype, rows = x.shape[0], columns = x.shape[1]](const Launch& l) {
-        launch_bias(l.stream, type, l.data(node.inputs[0]), l.data<float>(node.inputs[1]),
-                    l.data(node.outputs[0]), rows, columns);
+      node, [type = x.dtype, rows = x.shape[0], columns = x.shape[1]](const NodeLaunch& l) {
+        launch_bias(l.stream, type, l.in(0), l.in<float>(1), l.out(0), rows, columns);
       });
 }
 
 Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.input(node, 0);
   return kernel_step(
-      node.op, [node, type = dy.dtype, rows = dy.shape[0], columns = dy.shape[1]](const Launch& l) {
-        launch_bias_backward(l.stream, type, l.data(node.inputs[0]), l.data<float>(node.outputs[0]),
-                             rows, columns);
+      node, [type = dy.dtype, rows = dy.shape[0], columns = dy.shape[1]](const NodeLaunch& l) {
+        launch_bias_backward(l.stream, type, l.in(0), l.out<float>(0), rows, columns);
       });
 }
 
 Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
-  return kernel_step(node.op, [node, from = x.dtype, to = lowering.output(node).dtype,
-                               count = elements(x)](const Launch& l) {
-    launch_cast(l.stream, l.data(node.inputs[0]), from, l.data(node.outputs[0]), to, count);
+  return kernel_step(node, [from = x.dtype, to = lowering.output(node).dtype,
+                            count = elements(x)](const NodeLaunch& l) {
+    launch_cast(l.stream, l.in(0), from, l.out(0), to, count);
   });
 }
 
@@ -137,18 +125,17 @@ Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_subsample_pad(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 0);
-  return kernel_step(node.op, [node, shape = subsample_shape(node, x, lowering.output(node)),
-                               type = x.dtype](const Launch& l) {
-    launch_subsample_pad(l.stream, type, l.data(node.inputs[0]), l.data(node.outputs[0]), shape);
+  return kernel_step(node, [shape = subsample_shape(node, x, lowering.output(node)),
+                            type = x.dtype](const NodeLaunch& l) {
+    launch_subsample_pad(l.stream, type, l.in(0), l.out(0), shape);
   });
 }
 
 Result<StepPtr> lower_subsample_pad_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.input(node, 0);
-  return kernel_step(node.op, [node, shape = subsample_shape(node, lowering.output(node), dy),
-                               type = dy.dtype](const Launch& l) {
-    launch_subsample_pad_backward(l.stream, type, l.data(node.inputs[0]), l.data(node.outputs[0]),
-                                  shape);
+  return kernel_step(node, [shape = subsample_shape(node, lowering.output(node), dy),
+                            type = dy.dtype](const NodeLaunch& l) {
+    launch_subsample_pad_backward(l.stream, type, l.in(0), l.out(0), shape);
   });
 }
 

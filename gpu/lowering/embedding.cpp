@@ -18,57 +18,35 @@ PositionShape position_shape(const Node& node, const Tensor& rows, const Tensor&
           .columns = static_cast<std::size_t>(rows.shape[1])};
 }
 
-class EmbeddingBackwardStep final : public Step {
-public:
-  EmbeddingBackwardStep(const Node& node, const EmbeddingShape& shape)
-      : node_{node}, shape_{shape} {
-    name = to_string(node.op);
-  }
-
-  std::size_t workspace_bytes() const override { return shape_.link_bytes(); }
-
-  Status enqueue(const Launch& l) override {
-    launch_embedding_backward(
-        l.stream, shape_, l.data<std::int32_t>(node_.inputs[1]), l.data<float>(node_.inputs[0]),
-        reinterpret_cast<std::int32_t*>(l.workspace()), l.data<float>(node_.outputs[0]));
-    return {};
-  }
-
-private:
-  Node node_;
-  EmbeddingShape shape_;
-};
-
 } // namespace
 
 Result<StepPtr> lower_embedding(Lowering& lowering, const Node& node) {
   const auto shape = embedding_shape(lowering.output(node), lowering.input(node, 1));
-  return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_embedding(l.stream, shape, l.data<std::int32_t>(node.inputs[0]),
-                     l.data<float>(node.inputs[1]), l.data<float>(node.outputs[0]));
+  return kernel_step(node, [shape](const NodeLaunch& l) {
+    launch_embedding(l.stream, shape, l.in<std::int32_t>(0), l.in<float>(1), l.out<float>(0));
   });
 }
 
 Result<StepPtr> lower_embedding_backward(Lowering& lowering, const Node& node) {
-  return std::make_unique<EmbeddingBackwardStep>(
-      node, embedding_shape(lowering.input(node, 0), lowering.output(node)));
+  const auto shape = embedding_shape(lowering.input(node, 0), lowering.output(node));
+  return kernel_step(node, shape.link_bytes(), [shape](const NodeLaunch& l) {
+    launch_embedding_backward(l.stream, shape, l.in<std::int32_t>(1), l.in<float>(0),
+                              reinterpret_cast<std::int32_t*>(l.workspace()), l.out<float>(0));
+  });
 }
 
 Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
   const auto shape = position_shape(node, lowering.input(node, 0), lowering.input(node, 1));
-  return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_position_embedding(
-        l.stream, shape, l.data<float>(node.inputs[0]), l.data<float>(node.inputs[1]),
-        node.inputs.size() == 3 ? l.data<std::int32_t>(node.inputs[2]) : nullptr,
-        l.data<float>(node.outputs[0]));
+  return kernel_step(node, [shape](const NodeLaunch& l) {
+    launch_position_embedding(l.stream, shape, l.in<float>(0), l.in<float>(1),
+                              l.in_or_null<std::int32_t>(2), l.out<float>(0));
   });
 }
 
 Result<StepPtr> lower_position_embedding_backward(Lowering& lowering, const Node& node) {
   const auto shape = position_shape(node, lowering.input(node, 0), lowering.output(node));
-  return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_position_embedding_backward(l.stream, shape, l.data<float>(node.inputs[0]),
-                                       l.data<float>(node.outputs[0]));
+  return kernel_step(node, [shape](const NodeLaunch& l) {
+    launch_position_embedding_backward(l.stream, shape, l.in<float>(0), l.out<float>(0));
   });
 }
 

@@ -2,8 +2,6 @@
 
 #include "core/fail.hpp"
 #include "core/float16.hpp"
-#include "gpu/device_guard.hpp"
-#include "gpu/engines.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/lowering/storage.hpp"
 #include "gpu/lowering/traffic.hpp"
@@ -50,16 +48,9 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
 
 } // namespace
 
-Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
-                                                 const CompileOptions& options) {
-  const DeviceGuard guard{device.info().index}; // libraries use the current device
-  TROUPE_TRY(auto made, CudaExecutable::create(device, graph, options));
-  return std::unique_ptr<Executable>{std::move(made)};
-}
-
 CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
                                const CompileOptions& options)
-    : device_{device}, graph_{graph}, plan_{options.memory}, units_(graph.units.size()) {}
+    : LoweredExecutable{device, graph, options.memory}, units_(graph.units.size()) {}
 
 Result<std::unique_ptr<CudaExecutable>>
 CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
@@ -130,29 +121,27 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
 }
 
 void CudaExecutable::bind(UnitId unit, float* parameters, float* gradients) {
-  auto& bound = units_[static_cast<std::size_t>(unit)];
-  bound.parameters = parameters;
-  bound.gradients = gradients;
+  LoweredExecutable::bind(unit, parameters, gradients);
   graphs_.clear(); // they contain the old addresses
 }
 
 void CudaExecutable::bind_statistics(float* statistics) {
-  statistics_ = statistics;
+  LoweredExecutable::bind_statistics(statistics);
   graphs_.clear();
 }
 
 void CudaExecutable::bind_loss_scale(const float* scale) {
-  loss_scale_ = scale;
+  LoweredExecutable::bind_loss_scale(scale);
   graphs_.clear();
 }
 
 void CudaExecutable::refresh(Stream& stream, UnitId unit) {
-  const auto& bound = units_[static_cast<std::size_t>(unit)];
-  if (bound.copy_type == DType::f32)
+  const auto i = static_cast<std::size_t>(unit);
+  if (units_[i].copy_type == DType::f32)
     return;
   cuda_stream(stream).enqueue("refresh", [&](cudaStream_t raw) {
-    launch_cast(raw, bound.parameters, DType::f32, copies_[static_cast<std::size_t>(unit)],
-                bound.copy_type, bound.elements);
+    launch_cast(raw, binding(unit).parameters, DType::f32, copies_[i], units_[i].copy_type,
+                units_[i].elements);
   });
 }
 
@@ -161,7 +150,8 @@ void CudaExecutable::refresh_all(Stream& stream) {
     std::vector<CastRange> ranges;
     for (std::size_t unit = 0; unit < units_.size(); ++unit)
       if (units_[unit].copy_type == type)
-        ranges.push_back({units_[unit].parameters, copies_[unit], units_[unit].elements});
+        ranges.push_back(
+            {binding(static_cast<UnitId>(unit)).parameters, copies_[unit], units_[unit].elements});
     if (!ranges.empty())
       cuda_stream(stream).enqueue(
           "refresh", [&](cudaStream_t raw) { launch_cast_ranges(raw, ranges, DType::f32, type); });
@@ -171,11 +161,6 @@ void CudaExecutable::refresh_all(Stream& stream) {
 ParameterCopies CudaExecutable::copies() const {
   return common_copy_type_ == DType::f32 ? ParameterCopies{}
                                          : ParameterCopies{copy_memory_->data(), common_copy_type_};
-}
-
-Binding CudaExecutable::binding_of(UnitId unit) const {
-  const auto& bound = units_[static_cast<std::size_t>(unit)];
-  return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
 }
 
 void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
@@ -198,11 +183,11 @@ void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
 }
 
 void CudaExecutable::forward(Stream& stream, UnitId unit) {
-  enqueue(cuda_stream(stream), binding_of(unit), units_[static_cast<std::size_t>(unit)].forward);
+  enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].forward);
 }
 
 void CudaExecutable::backward(Stream& stream, UnitId unit) {
-  enqueue(cuda_stream(stream), binding_of(unit), units_[static_cast<std::size_t>(unit)].backward);
+  enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].backward);
 }
 
 void CudaExecutable::run(Stream& stream) {
@@ -227,14 +212,6 @@ Result<CudaGraph> CudaExecutable::capture(CudaStream& stream) {
   TROUPE_TRY(CudaGraph::begin_capture(stream));
   Executable::run(stream);
   return CudaGraph::end_capture(stream);
-}
-
-void CudaExecutable::read_outputs(Stream& stream, StepOutputs* host) {
-  const Binding nothing;
-  const Frame frame{places_, nothing, memory_};
-  host->names = ports_.output_names();
-  for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
-    device_.copy(stream, &host->values[i], frame.data<float>(ports_.outputs()[i]), sizeof(float));
 }
 
 Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {

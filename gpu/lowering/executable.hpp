@@ -1,7 +1,7 @@
 /// A graph lowered to cuDNN, cuBLASLt and the project's own kernels.
 #pragma once
 
-#include "core/device/graph_ports.hpp"
+#include "core/device/lowered_executable.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/lowering/lowering.hpp"
 
@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace troupe::gpu {
@@ -24,25 +23,22 @@ struct StepTime {
 /// Captures a whole pass (run()) into a CUDA graph at its second run with the same micro-batch
 /// buffers, and launches the graph from then on. A pass that waits for other ranks is never
 /// captured.
-class CudaExecutable final : public Executable {
+class CudaExecutable final : public LoweredExecutable {
 public:
+  /// Precondition: the device is the calling thread's current one. Errors: unsupported if no kernel
+  /// or library here supports the graph.
   static Result<std::unique_ptr<CudaExecutable>> create(CudaDevice& device, const Graph& graph,
                                                         const CompileOptions& options);
 
-  const StorageLayout& layout() const override { return layout_; }
   void bind(UnitId unit, float* parameters, float* gradients) override;
   void bind_statistics(float* statistics) override;
   void bind_loss_scale(const float* scale) override;
-  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
   void refresh_all(Stream& stream) override;
   ParameterCopies copies() const override;
-  const BatchView& batch() const override { return ports_.batch(); }
-  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
   void forward(Stream& stream, UnitId unit) override;
   void backward(Stream& stream, UnitId unit) override;
   void run(Stream& stream) override;
-  void read_outputs(Stream& stream, StepOutputs* host) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
   /// Runs one pass and times each step with two events; times are in execution order. A step's time
@@ -52,8 +48,6 @@ public:
 private:
   struct Unit {
     std::vector<StepPtr> forward, backward;
-    float* parameters = nullptr;
-    float* gradients = nullptr;
     std::size_t elements = 0;
     DType copy_type = DType::f32;
   };
@@ -62,24 +56,13 @@ private:
   Status lower_nodes(Lowering& lowering);
   Status allocate(const Lowering& lowering);
   Status load_kernels();
-  Binding binding_of(UnitId unit) const;
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps);
   Result<CudaGraph> capture(CudaStream& stream);
 
-  CudaDevice& device_;
-  Graph graph_;
-  GraphPorts ports_;
-  MemoryPlan plan_;
-  StorageLayout layout_;
-  std::vector<Place> places_;
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
   std::vector<std::byte*> copies_; ///< by unit
   DType common_copy_type_ = DType::f32;
-  ExecutableMemory memory_;
-  float* statistics_ = nullptr;
-  const float* loss_scale_ = nullptr;
-  SumOverRanks sum_over_ranks_;
   /// By the buffers that a pass reads. Empty: run once, not captured yet.
   std::map<BatchAddresses, std::optional<CudaGraph>> graphs_;
 };

@@ -14,53 +14,53 @@ LayerNormShape row_shape(const Tensor& x) {
 } // namespace
 
 Result<StepPtr> lower_layer_norm(Lowering& lowering, const Node& node) {
-  return kernel_step(node.op, [node, shape = row_shape(lowering.input(node, 0))](const Launch& l) {
+  return kernel_step(node, [shape = row_shape(lowering.input(node, 0))](const NodeLaunch& l) {
     launch_layer_norm(l.stream, shape,
-                      {.x = l.data(node.inputs[0]),
-                       .y = l.data(node.outputs[0]),
-                       .scale = l.data<float>(node.inputs[1]),
-                       .shift = l.data<float>(node.inputs[2]),
-                       .saved_mean = l.data<float>(node.outputs[1]),
-                       .saved_inv_std = l.data<float>(node.outputs[2]),
-                       .eps = std::get<LayerNormAttributes>(node.attributes).eps});
+                      {.x = l.in(0),
+                       .y = l.out(0),
+                       .scale = l.in<float>(1),
+                       .shift = l.in<float>(2),
+                       .saved_mean = l.out<float>(1),
+                       .saved_inv_std = l.out<float>(2),
+                       .eps = l.attributes<LayerNormAttributes>().eps});
   });
 }
 
 Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) {
-  return kernel_step(node.op, [node, shape = row_shape(lowering.input(node, 1))](const Launch& l) {
+  return kernel_step(node, [shape = row_shape(lowering.input(node, 1))](const NodeLaunch& l) {
     launch_layer_norm_backward(l.stream, shape,
-                               {.dy = l.data(node.inputs[0]),
-                                .x = l.data(node.inputs[1]),
-                                .dx = l.data(node.outputs[0]),
-                                .scale = l.data<float>(node.inputs[2]),
-                                .mean = l.data<float>(node.inputs[3]),
-                                .inv_std = l.data<float>(node.inputs[4]),
-                                .dscale = l.data<float>(node.outputs[1]),
-                                .dshift = l.data<float>(node.outputs[2])},
+                               {.dy = l.in(0),
+                                .x = l.in(1),
+                                .dx = l.out(0),
+                                .scale = l.in<float>(2),
+                                .mean = l.in<float>(3),
+                                .inv_std = l.in<float>(4),
+                                .dscale = l.out<float>(1),
+                                .dshift = l.out<float>(2)},
                                l.reductions);
   });
 }
 
 Result<StepPtr> lower_rms_norm(Lowering& lowering, const Node& node) {
-  return kernel_step(node.op, [node, shape = row_shape(lowering.input(node, 0))](const Launch& l) {
+  return kernel_step(node, [shape = row_shape(lowering.input(node, 0))](const NodeLaunch& l) {
     launch_layer_norm(l.stream, shape,
-                      {.x = l.data(node.inputs[0]),
-                       .y = l.data(node.outputs[0]),
-                       .scale = l.data<float>(node.inputs[1]),
-                       .saved_inv_std = l.data<float>(node.outputs[1]),
-                       .eps = std::get<RmsNormAttributes>(node.attributes).eps});
+                      {.x = l.in(0),
+                       .y = l.out(0),
+                       .scale = l.in<float>(1),
+                       .saved_inv_std = l.out<float>(1),
+                       .eps = l.attributes<RmsNormAttributes>().eps});
   });
 }
 
 Result<StepPtr> lower_rms_norm_backward(Lowering& lowering, const Node& node) {
-  return kernel_step(node.op, [node, shape = row_shape(lowering.input(node, 1))](const Launch& l) {
+  return kernel_step(node, [shape = row_shape(lowering.input(node, 1))](const NodeLaunch& l) {
     launch_layer_norm_backward(l.stream, shape,
-                               {.dy = l.data(node.inputs[0]),
-                                .x = l.data(node.inputs[1]),
-                                .dx = l.data(node.outputs[0]),
-                                .scale = l.data<float>(node.inputs[2]),
-                                .inv_std = l.data<float>(node.inputs[3]),
-                                .dscale = l.data<float>(node.outputs[1])},
+                               {.dy = l.in(0),
+                                .x = l.in(1),
+                                .dx = l.out(0),
+                                .scale = l.in<float>(2),
+                                .inv_std = l.in<float>(3),
+                                .dscale = l.out<float>(1)},
                                l.reductions);
   });
 }

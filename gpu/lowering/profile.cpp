@@ -51,7 +51,7 @@ Result<std::vector<StepTime>> CudaExecutable::time_steps(Stream& stream) {
   };
   mark(0);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    enqueue(on, binding_of(order[i].first), {order[i].second, 1});
+    enqueue(on, binding(order[i].first), {order[i].second, 1});
     mark(i + 1);
   }
   TROUPE_TRY(on.synchronize());

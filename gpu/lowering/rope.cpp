@@ -8,11 +8,9 @@ namespace {
 
 StepPtr turning_step(const Lowering& lowering, const Node& node, Turn turn) {
   const auto& x = lowering.input(node, 0);
-  return kernel_step(node.op, [node, turn, type = x.dtype, rows = x.shape[0]](const Launch& l) {
-    launch_rope(l.stream, type, std::get<RopeAttributes>(node.attributes), turn, rows,
-                l.data(node.inputs[0]),
-                node.inputs.size() == 2 ? l.data<std::int32_t>(node.inputs[1]) : nullptr,
-                l.data(node.outputs[0]));
+  return kernel_step(node, [turn, type = x.dtype, rows = x.shape[0]](const NodeLaunch& l) {
+    launch_rope(l.stream, type, l.attributes<RopeAttributes>(), turn, rows, l.in(0),
+                l.in_or_null<std::int32_t>(1), l.out(0));
   });
 }
 

@@ -32,6 +32,16 @@ Traffic once(const Graph& graph, const Node& node) {
           .launches = 1};
 }
 
+/// As above, with `launches` more kernels; these tensors are read or written once more.
+Traffic once_and(const Graph& graph, const Node& node, const std::vector<TensorId>& read,
+                 const std::vector<TensorId>& written, int launches) {
+  auto traffic = once(graph, node);
+  traffic.read += bytes_of(graph, read);
+  traffic.written += bytes_of(graph, written);
+  traffic.launches += launches;
+  return traffic;
+}
+
 /// The sums that one kernel writes and, after they are summed over all ranks, the next reads.
 Traffic rank_sums(const Graph& graph, const Node& node) {
   if (!std::get<BatchNormAttributes>(node.attributes).synchronized)
@@ -45,20 +55,11 @@ Traffic rank_sums(const Graph& graph, const Node& node) {
 /// Statistics (with all ranks' sums, one more kernel), then the normalization.
 Traffic batch_norm(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
-  auto traffic = once(graph, node);
   if (!attributes.training)
-    return traffic;
-  traffic.read += bytes_of(graph, {node.inputs[0], node.outputs[1], node.outputs[2]});
-  traffic.written += bytes_of(graph, {node.inputs[3], node.inputs[4]});
-  traffic.launches += attributes.synchronized ? 2 : 1;
+    return once(graph, node);
+  auto traffic = once_and(graph, node, {node.inputs[0], node.outputs[1], node.outputs[2]},
+                          {node.inputs[3], node.inputs[4]}, attributes.synchronized ? 2 : 1);
   return traffic += rank_sums(graph, node);
-}
-
-/// The running statistics are read and written.
-Traffic batch_norm_finalize(const Graph& graph, const Node& node) {
-  auto traffic = once(graph, node);
-  traffic.written += bytes_of(graph, {node.inputs[4], node.inputs[5]});
-  return traffic;
 }
 
 /// Sums, then dx. Without a residual, both kernels recompute ReLU's mask from x, scale and shift.
@@ -97,20 +98,6 @@ Traffic pooled_batch_norm_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// The running statistics are read and written.
-Traffic batch_norm_statistics(const Graph& graph, const Node& node) {
-  auto traffic = once(graph, node);
-  traffic.written += bytes_of(graph, {node.inputs[3], node.inputs[4]});
-  return traffic;
-}
-
-Traffic layer_norm_backward(const Graph& graph, const Node& node) {
-  auto traffic = once(graph, node);
-  traffic.read += bytes_of(graph, {node.inputs[0], node.inputs[1], node.inputs[3], node.inputs[4]});
-  traffic.launches += 1;
-  return traffic;
-}
-
 /// Reads only the table's rows that occur.
 Traffic embedding(const Graph& graph, const Node& node) {
   const auto& y = node.outputs[0];
@@ -128,13 +115,6 @@ Traffic embedding_backward(const Graph& graph, const Node& node) {
   traffic.read += lists;
   traffic.written += lists + ids; // each row writes one entry of the two lists
   traffic.launches = 3;
-  return traffic;
-}
-
-Traffic rms_norm_backward(const Graph& graph, const Node& node) {
-  auto traffic = once(graph, node);
-  traffic.read += bytes_of(graph, {node.inputs[0], node.inputs[1], node.inputs[3]});
-  traffic.launches += 1;
   return traffic;
 }
 
@@ -306,6 +286,7 @@ Traffic cast_traffic(std::size_t elements, DType from, DType to) {
 }
 
 Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisions) {
+  const auto& in = node.inputs;
   switch (node.op) {
   case Op::conv2d:
     return cudnn::traffic_of(forward_graph(graph, node));
@@ -315,18 +296,18 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
     return cudnn::traffic_of(backward_weight_graph(graph, node, decisions.weight_gradient));
   case Op::batch_norm:
     return batch_norm(graph, node);
-  case Op::batch_norm_finalize:
-    return batch_norm_finalize(graph, node);
+  case Op::batch_norm_finalize: // reads and writes the running statistics
+    return once_and(graph, node, {}, {in[4], in[5]}, 0);
   case Op::batch_norm_statistics:
-    return batch_norm_statistics(graph, node);
+    return once_and(graph, node, {}, {in[3], in[4]}, 0);
   case Op::batch_norm_backward:
     return std::get<BatchNormAttributes>(node.attributes).pooled
                ? pooled_batch_norm_backward(graph, node)
                : batch_norm_backward(graph, node);
   case Op::layer_norm_backward:
-    return layer_norm_backward(graph, node);
+    return once_and(graph, node, {in[0], in[1], in[3], in[4]}, {}, 1);
   case Op::rms_norm_backward:
-    return rms_norm_backward(graph, node);
+    return once_and(graph, node, {in[0], in[1], in[3]}, {}, 1);
   case Op::embedding:
     return embedding(graph, node);
   case Op::embedding_backward:

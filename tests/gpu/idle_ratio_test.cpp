@@ -1,9 +1,9 @@
-#include "gpu/kernel_trace.hpp"
+#include "bench/gpu/kernel_trace.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe::gpu;
+using namespace troupe::bench;
 
 TEST_CASE("the idle ratio is the share of time that no span covers") {
   CHECK(idle_ratio({}) == 0);

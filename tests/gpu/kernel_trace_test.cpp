@@ -1,6 +1,6 @@
 // Tests that CUPTI records the device's work.
+#include "bench/gpu/kernel_trace.hpp"
 #include "gpu/cuda_graph.hpp"
-#include "gpu/kernel_trace.hpp"
 #include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -9,6 +9,8 @@
 
 using namespace troupe::gpu;
 using namespace troupe::testing;
+using troupe::bench::KernelSpan;
+using troupe::bench::KernelTrace;
 
 TEST_CASE_METHOD(GpuFixture, "a trace contains every kernel, those of CUDA graphs separately") {
   auto trace = KernelTrace::begin();

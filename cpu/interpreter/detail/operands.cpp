@@ -9,20 +9,24 @@ namespace troupe::cpu {
 
 namespace {
 
-template <class T, class Convert>
-Values load_as(const void* memory, std::size_t elements, Convert convert) {
-  const auto* typed = static_cast<const T*>(memory);
-  Values values(elements);
-  for (std::size_t i = 0; i < elements; ++i)
-    values[i] = convert(typed[i]);
-  return values;
-}
-
-template <class T, class Convert>
-void store_as(void* memory, const Values& values, Convert convert) {
-  auto* typed = static_cast<T*>(memory);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    typed[i] = convert(values[i]);
+/// Calls fn(T{}, widen, narrow) with the type in memory, and the conversions from it and to it.
+template <class Fn>
+auto with_stored(DType dtype, Fn fn) {
+  const auto same = [](auto value) { return value; };
+  switch (dtype) {
+  case DType::bf16:
+    return fn(std::uint16_t{}, float_from_bf16,
+              [](double v) { return bf16_from_float(static_cast<float>(v)); });
+  case DType::f16:
+    return fn(std::uint16_t{}, float_from_f16,
+              [](double v) { return f16_from_float(static_cast<float>(v)); });
+  case DType::i32:
+    return fn(std::int32_t{}, same, same);
+  case DType::u8:
+    return fn(std::uint8_t{}, same, same);
+  default:
+    return fn(float{}, same, same);
+  }
 }
 
 } // namespace
@@ -42,42 +46,19 @@ double round_to(DType dtype, double value) {
 }
 
 Values load(const Tensor& tensor, const void* memory) {
-  const auto elements = static_cast<std::size_t>(tensor.shape.elements());
-  switch (tensor.dtype) {
-  case DType::bf16:
-    return load_as<std::uint16_t>(memory, elements,
-                                  [](std::uint16_t v) { return double{float_from_bf16(v)}; });
-  case DType::f16:
-    return load_as<std::uint16_t>(memory, elements,
-                                  [](std::uint16_t v) { return double{float_from_f16(v)}; });
-  case DType::i32:
-    return load_as<std::int32_t>(memory, elements,
-                                 [](std::int32_t v) { return static_cast<double>(v); });
-  case DType::u8:
-    return load_as<std::uint8_t>(memory, elements,
-                                 [](std::uint8_t v) { return static_cast<double>(v); });
-  default:
-    return load_as<float>(memory, elements, [](float v) { return double{v}; });
-  }
+  Values values(static_cast<std::size_t>(tensor.shape.elements()));
+  with_stored(tensor.dtype, [&]<class T>(T, auto widen, auto) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<double>(widen(static_cast<const T*>(memory)[i]));
+  });
+  return values;
 }
 
 void store(const Tensor& tensor, void* memory, const Values& values) {
-  switch (tensor.dtype) {
-  case DType::bf16:
-    return store_as<std::uint16_t>(memory, values,
-                                   [](double v) { return bf16_from_float(static_cast<float>(v)); });
-  case DType::f16:
-    return store_as<std::uint16_t>(memory, values,
-                                   [](double v) { return f16_from_float(static_cast<float>(v)); });
-  case DType::i32:
-    return store_as<std::int32_t>(memory, values,
-                                  [](double v) { return static_cast<std::int32_t>(v); });
-  case DType::u8:
-    return store_as<std::uint8_t>(memory, values,
-                                  [](double v) { return static_cast<std::uint8_t>(v); });
-  default:
-    return store_as<float>(memory, values, [](double v) { return static_cast<float>(v); });
-  }
+  with_stored(tensor.dtype, [&]<class T>(T, auto, auto narrow) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      static_cast<T*>(memory)[i] = static_cast<T>(narrow(values[i]));
+  });
 }
 
 Values Operands::read(std::size_t i) const {
@@ -97,6 +78,13 @@ Values Operands::read_convolved(std::size_t i, std::size_t prologue) const {
 }
 
 Values Operands::read_normalized(std::size_t i, std::size_t prologue, Residual added) const {
+  auto values = read_scaled(i, prologue, added);
+  for (auto& value : values)
+    value = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
+  return values;
+}
+
+Values Operands::read_scaled(std::size_t i, std::size_t prologue, Residual added) const {
   auto values = read(i);
   const auto factor = read(prologue), offset = read(prologue + 1);
   const auto residual = added == Residual::none ? Values{} : read(prologue + 2);
@@ -105,12 +93,11 @@ Values Operands::read_normalized(std::size_t i, std::size_t prologue, Residual a
   const auto residual_offset = scaled ? read(prologue + 4) : Values{};
   for (std::size_t at = 0; at < values.size(); ++at) {
     const auto c = at % factor.size();
-    double value = values[at] * factor[c] + offset[c];
+    values[at] = values[at] * factor[c] + offset[c];
     if (scaled)
-      value += residual[at] * residual_factor[c] + residual_offset[c];
+      values[at] += residual[at] * residual_factor[c] + residual_offset[c];
     else if (!residual.empty())
-      value += residual[at];
-    values[at] = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
+      values[at] += residual[at];
   }
   return values;
 }

@@ -51,8 +51,10 @@ public:
   void write_mask(std::size_t i, const Values& y) const;
   /// For each element, returns 1 if its bit is set, else 0.
   Values read_mask(std::size_t i) const;
-  /// Reads relu(x * factor + offset + residual), rounded as if it had been stored. Factor, offset
-  /// and residual are inputs `prologue` and the following ones.
+  /// Reads x * factor + offset + residual. Factor, offset and residual are inputs `prologue` and
+  /// the following ones.
+  Values read_scaled(std::size_t i, std::size_t prologue, Residual added) const;
+  /// Reads relu of the above, rounded as if it had been stored.
   Values read_normalized(std::size_t i, std::size_t prologue,
                          Residual added = Residual::none) const;
   /// Reads the input of a convolution, with its prologue applied if it has one.

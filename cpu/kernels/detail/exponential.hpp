@@ -4,7 +4,6 @@
 
 #include "cpu/kernels/detail/vectors.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace troupe::cpu::TROUPE_VARIANT {

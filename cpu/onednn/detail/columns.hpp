@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <vector>
 
 namespace troupe::cpu {
 

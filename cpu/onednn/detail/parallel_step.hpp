@@ -1,4 +1,4 @@
-/// Steps whose work is divided among the team's threads.
+/// Steps that are functions, whose work may be divided among the team's threads.
 #pragma once
 
 #include "cpu/onednn/lowering.hpp"
@@ -9,32 +9,42 @@ namespace troupe::cpu {
 /// Elements of a part: with one operation each, fewer are not worth another thread.
 inline constexpr std::size_t elementwise_grain = 16384;
 
-/// Calls work(frame, begin, end) for ranges of `count` elements or rows.
-template <class Work>
-class ParallelStep final : public Step {
-public:
-  ParallelStep(std::size_t count, std::size_t grain, Work work)
-      : count_{count}, grain_{grain}, work_{std::move(work)} {}
+using NodeFrame = OfNode<Frame>;
 
-  Status run(const Frame& frame) override {
-    parallel_for(count_, grain_,
-                 [&](std::size_t begin, std::size_t end) { work_(frame, begin, end); });
-    return {};
-  }
+/// Calls run(NodeFrame), which returns a status and may keep state between runs.
+template <class Run>
+class FunctionStep final : public Step {
+public:
+  FunctionStep(const Node& node, std::size_t scratch, Run run)
+      : node_{node}, scratch_{scratch}, run_{std::move(run)} {}
+  Status run(const Frame& frame) override { return run_(NodeFrame{frame, node_}); }
+  std::size_t scratch_bytes() const override { return scratch_; }
 
 private:
-  std::size_t count_, grain_;
-  Work work_;
+  Node node_;
+  std::size_t scratch_;
+  Run run_;
 };
 
-/// `bytes`: read and written by one run.
-template <class Work>
-StepPtr parallel_step(const Node& node, double bytes, std::size_t count, std::size_t grain,
-                      Work work) {
-  auto step = std::make_unique<ParallelStep<Work>>(count, grain, std::move(work));
+/// `bytes`: read and written by one run. `scratch`: bytes of scratch memory.
+template <class Run>
+StepPtr function_step(const Node& node, double bytes, std::size_t scratch, Run run) {
+  auto step = std::make_unique<FunctionStep<Run>>(node, scratch, std::move(run));
   step->name = to_string(node.op);
   step->bytes = bytes;
   return step;
+}
+
+/// Calls work(frame, begin, end) for ranges of `count` elements or rows.
+template <class Work>
+StepPtr parallel_step(const Node& node, double bytes, std::size_t count, std::size_t grain,
+                      Work work) {
+  return function_step(
+      node, bytes, 0, [count, grain, work = std::move(work)](const NodeFrame& frame) -> Status {
+        parallel_for(count, grain,
+                     [&](std::size_t begin, std::size_t end) { work(frame, begin, end); });
+        return {};
+      });
 }
 
 } // namespace troupe::cpu

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <span>

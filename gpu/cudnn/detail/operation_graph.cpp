@@ -15,29 +15,16 @@ struct ToText {
                        op.y, op.stride, op.padding);
   }
   std::string operator()(const PointwiseOp& op) const {
-    return fmt::format("pw{} x{} b{} y{} t{} f{}", static_cast<int>(op.mode), op.x, op.b, op.y,
-                       op.t, op.b_factor);
+    // "t0" remains from an operand that is no longer used: plans are stored under this text.
+    return fmt::format("pw{} x{} b{} y{} t0 f{}", static_cast<int>(op.mode), op.x, op.b, op.y,
+                       op.b_factor);
   }
   std::string operator()(const GenStatsOp& op) const {
     return fmt::format("stats x{} s{} q{}", op.x, op.sum, op.square_sum);
   }
-  std::string operator()(const BnFinalizeOp& op) const {
-    return fmt::format("bnfin {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", op.sum, op.square_sum,
-                       op.scale, op.bias, op.running_mean, op.running_variance, op.count,
-                       op.epsilon, op.momentum, op.new_mean, op.new_variance, op.saved_mean,
-                       op.saved_inv_std, op.equivalent_scale, op.equivalent_bias);
-  }
   std::string operator()(const BnBackwardWeightsOp& op) const {
     return fmt::format("dbn x{} dy{} {} {} {} -> {} {} {} {} {}", op.x, op.dy, op.mean, op.inv_std,
                        op.scale, op.dscale, op.dbias, op.a, op.b, op.c);
-  }
-  std::string operator()(const ReductionOp& op) const {
-    return fmt::format("reduce{} x{} y{}", static_cast<int>(op.kind), op.x, op.y);
-  }
-  std::string operator()(const ResampleOp& op) const {
-    return fmt::format("resample{}{} x{} y{} i{} k{} s{} p{}", static_cast<int>(op.mode),
-                       op.forward ? "f" : "b", op.x, op.y, op.index, op.window, op.stride,
-                       op.padding);
   }
 };
 
@@ -57,9 +44,8 @@ const TensorSpec* OperationGraph::find(Uid uid) const {
 std::string OperationGraph::canonical_text() const {
   std::string text;
   for (const auto& tensor : tensors)
-    text += fmt::format("{}:{}:{}{}{};", tensor.uid, static_cast<int>(tensor.type),
-                        fmt::join(tensor.dims, "x"), tensor.is_virtual ? "v" : "",
-                        tensor.is_by_value ? "h" : "");
+    text += fmt::format("{}:{}:{}{};", tensor.uid, static_cast<int>(tensor.type),
+                        fmt::join(tensor.dims, "x"), tensor.is_virtual ? "v" : "");
   for (const auto& operation : operations)
     text += std::visit(ToText{}, operation) + ";";
   return text;

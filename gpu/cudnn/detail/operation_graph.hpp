@@ -22,8 +22,7 @@ struct TensorSpec {
   Uid uid;
   cudnnDataType_t type;
   Dims dims;
-  bool is_virtual = false;  ///< exists only inside the kernel
-  bool is_by_value = false; ///< one element, passed as a host pointer
+  bool is_virtual = false; ///< exists only inside the kernel
 };
 
 struct ConvolutionOp {
@@ -33,11 +32,10 @@ struct ConvolutionOp {
   std::int64_t stride, padding;
 };
 
-/// y = f(x), y = f(x, b * b_factor), dx = f'(x) * dy (RELU_BWD and its kind), or y = t ? x : b.
+/// y = f(x), y = f(x, b * b_factor), or dx = f'(x) * dy (RELU_BWD and its kind).
 struct PointwiseOp {
   cudnnPointwiseMode_t mode;
   Uid x, b = 0, y; ///< b: 0 for unary modes; dy for backward modes
-  Uid t = 0;       ///< BINARY_SELECT only
   float b_factor = 1.0f;
 };
 
@@ -46,36 +44,13 @@ struct GenStatsOp {
   Uid x, sum, square_sum;
 };
 
-/// Finalizes batch norm in training from the sums: mean, 1 / sqrt(var + eps), running statistics,
-/// and the coefficients of y = equivalent_scale * x + equivalent_bias.
-struct BnFinalizeOp {
-  Uid sum, square_sum, scale, bias, running_mean, running_variance;
-  Uid count, epsilon, momentum; ///< by value: int64, f32, f32
-  Uid new_mean, new_variance, saved_mean, saved_inv_std, equivalent_scale, equivalent_bias;
-};
-
 /// Computes dscale, dbias, and A, B, C of dx = A * dy + B * x + C.
 struct BnBackwardWeightsOp {
   Uid x, dy, mean, inv_std, scale;
   Uid dscale, dbias, a, b, c;
 };
 
-struct ReductionOp {
-  cudnnReduceTensorOp_t kind;
-  Uid x, y; ///< reduces every dimension that is 1 in y
-};
-
-/// Pooling. `index` (0: none) is the int8 position in the window; the backward pass of max pooling
-/// reads it.
-struct ResampleOp {
-  bool forward;
-  cudnnResampleMode_t mode;
-  Uid x, y, index; ///< or their gradients
-  std::int64_t window, stride, padding;
-};
-
-using Operation = std::variant<ConvolutionOp, PointwiseOp, GenStatsOp, BnFinalizeOp,
-                               BnBackwardWeightsOp, ReductionOp, ResampleOp>;
+using Operation = std::variant<ConvolutionOp, PointwiseOp, GenStatsOp, BnBackwardWeightsOp>;
 
 struct OperationGraph {
   std::string name; ///< pattern and shape, for messages: "conv_stats 128x64x56x56 ..."

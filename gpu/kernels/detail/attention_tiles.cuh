@@ -1,7 +1,7 @@
 /// Products of tiles in shared memory, and the rows of a head that tiles are loaded from.
 ///
 /// A block has 16 * 16 threads. Each thread computes every 16th row and every 16th column of the
-/// block's result.
+/// block's result. Threads with the same rows are neighbouring lanes.
 #pragma once
 
 #include "gpu/kernels/attention.hpp"
@@ -21,20 +21,6 @@ __device__ inline int row_of(int i) {
 }
 __device__ inline int column_of(int j) {
   return static_cast<int>(threadIdx.x) % tile_side + tile_side * j;
-}
-
-/// Return the sum and the maximum over the threads with the same rows, to each of them.
-__device__ inline float side_sum(float value) {
-#pragma unroll
-  for (int offset = tile_side / 2; offset > 0; offset /= 2)
-    value += __shfl_xor_sync(all_lanes, value, offset);
-  return value;
-}
-__device__ inline float side_max(float value) {
-#pragma unroll
-  for (int offset = tile_side / 2; offset > 0; offset /= 2)
-    value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
-  return value;
 }
 
 /// sums += a * b, with a(row, k) and b(k, column).

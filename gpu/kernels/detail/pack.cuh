@@ -88,6 +88,22 @@ bool aligned_for_packs(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
+/// Whether rows of `columns` elements at these addresses consist of whole, aligned packs.
+template <class T, class... Pointers>
+bool are_packs(std::int64_t columns, const Pointers*... pointers) {
+  return columns % pack_width<T> == 0 && aligned_for_packs(pointers...);
+}
+
+/// Calls f(width) with a compile-time width: that of a pack if rows at these addresses consist of
+/// packs, else 1.
+template <class T, class F, class... Pointers>
+void with_width(std::int64_t columns, F&& f, const Pointers*... pointers) {
+  if (are_packs<T>(columns, pointers...))
+    f(std::integral_constant<int, pack_width<T>>{});
+  else
+    f(std::integral_constant<int, 1>{});
+}
+
 /// Calls f(T{}) with the element type of a floating-point dtype.
 template <class F>
 void with_type(DType dtype, F&& f) {

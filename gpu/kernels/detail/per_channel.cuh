@@ -95,14 +95,10 @@ void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std
     per_channel_kernel<wide, Count>
         <<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
   };
-  using std::integral_constant;
   if (mask)
-    launch(integral_constant<int, mask_width>{});
-  else if (channels % pack_width<T> == 0 &&
-           aligned_for_packs(in.first, in.second, in.third, output))
-    launch(integral_constant<int, pack_width<T>>{});
+    launch(std::integral_constant<int, mask_width>{});
   else
-    launch(integral_constant<int, 1>{});
+    with_width<T>(channels, launch, in.first, in.second, in.third, output);
 }
 
 } // namespace troupe::gpu

@@ -9,18 +9,19 @@ namespace troupe::gpu {
 
 inline constexpr unsigned all_lanes = 0xffffffffu;
 
-/// Returns the warp's sum to every lane.
-template <class T>
+/// Returns the sum over `Lanes` neighbouring lanes of the warp to each of them.
+template <int Lanes = 32, class T>
 __device__ inline T warp_sum(T value) {
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2)
+  for (int offset = Lanes / 2; offset > 0; offset /= 2)
     value += __shfl_xor_sync(all_lanes, value, offset);
   return value;
 }
 
+template <int Lanes = 32>
 __device__ inline float warp_max(float value) {
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2)
+  for (int offset = Lanes / 2; offset > 0; offset /= 2)
     value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
   return value;
 }

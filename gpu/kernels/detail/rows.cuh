@@ -38,11 +38,8 @@ __device__ float sum_of_row(int columns, int lane, Term term) {
 template <class Fn, class... Pointers>
 void with_width_and_type(DType dtype, std::int64_t columns, Fn fn, const Pointers*... pointers) {
   with_type(dtype, [&](auto type) {
-    constexpr int width = pack_width<decltype(type)>;
-    if (columns % width == 0 && aligned_for_packs(pointers...))
-      fn(std::integral_constant<int, width>{}, type);
-    else
-      fn(std::integral_constant<int, 1>{}, type);
+    with_width<decltype(type)>(
+        columns, [&](auto width) { fn(width, type); }, pointers...);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 namespace troupe::gpu {
 
@@ -32,6 +33,8 @@ struct Launch {
   std::byte* workspace() const { return frame.scratch(); }
 };
 
+using NodeLaunch = OfNode<Launch>;
+
 class Step {
 public:
   virtual ~Step() = default;
@@ -49,23 +52,39 @@ public:
 };
 using StepPtr = std::unique_ptr<Step>;
 
-/// A step of one or two kernels of this project: enqueue(launch) calls the function.
+/// A step that calls function(NodeLaunch), which returns nothing or a Status.
 template <class Function>
-class KernelStep final : public Step {
+class FunctionStep final : public Step {
 public:
-  KernelStep(std::string_view op, Function function) : function_{std::move(function)} { name = op; }
+  FunctionStep(const Node& node, std::size_t workspace_bytes, Function function)
+      : node_{node}, workspace_bytes_{workspace_bytes}, function_{std::move(function)} {
+    name = to_string(node.op);
+  }
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
   Status enqueue(const Launch& launch) override {
-    function_(launch);
-    return {};
+    const NodeLaunch of_node{launch, node_};
+    if constexpr (std::is_void_v<std::invoke_result_t<Function&, const NodeLaunch&>>) {
+      function_(of_node);
+      return {};
+    } else {
+      return function_(of_node);
+    }
   }
 
 private:
+  Node node_;
+  std::size_t workspace_bytes_;
   Function function_;
 };
 
 template <class Function>
-StepPtr kernel_step(Op op, Function function) {
-  return std::make_unique<KernelStep<Function>>(to_string(op), std::move(function));
+StepPtr kernel_step(const Node& node, std::size_t workspace_bytes, Function function) {
+  return std::make_unique<FunctionStep<Function>>(node, workspace_bytes, std::move(function));
+}
+
+template <class Function>
+StepPtr kernel_step(const Node& node, Function function) {
+  return kernel_step(node, 0, std::move(function));
 }
 
 } // namespace troupe::gpu

@@ -1,4 +1,4 @@
-#include "gpu/kernel_trace.hpp"
+#include "bench/gpu/kernel_trace.hpp"
 
 #include "core/fail.hpp"
 #include "gpu/library_functions.hpp"
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-namespace troupe::gpu {
+namespace troupe::bench {
 
 namespace {
 
@@ -80,10 +80,10 @@ Status status(CUptiResult result, const char* what) {
 
 Result<Cupti> open_cupti() {
   TROUPE_TRY(const auto library,
-             SharedLibrary::open(fmt::format("libcupti.so.{}", CUPTI_API_VERSION / 10000),
-                                 library_places_of_process()));
+             gpu::SharedLibrary::open(fmt::format("libcupti.so.{}", CUPTI_API_VERSION / 10000),
+                                      gpu::library_places_of_process()));
   Cupti table;
-  LibraryFunctions find{library};
+  gpu::LibraryFunctions find{library};
   find("cuptiActivityRegisterCallbacks", table.register_callbacks);
   find("cuptiActivityEnable", table.enable);
   find("cuptiActivityDisable", table.disable);
@@ -131,4 +131,4 @@ Result<std::vector<KernelSpan>> KernelTrace::finish() {
   return std::exchange(recording().spans, {});
 }
 
-} // namespace troupe::gpu
+} // namespace troupe::bench

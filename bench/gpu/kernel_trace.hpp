@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::gpu {
+namespace troupe::bench {
 
 struct KernelSpan {
   std::string name;                 ///< mangled; "copy" for a copy, "fill" for a fill
@@ -35,4 +35,4 @@ private:
   KernelTrace() = default;
 };
 
-} // namespace troupe::gpu
+} // namespace troupe::bench
