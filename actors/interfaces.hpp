@@ -309,7 +309,7 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::lead, coordinator_actor coordinator),
     // NODE of another node: answers COORDINATOR as soon as it exists.
     caf::result<coordinator_actor>(atom::follow),
-    // COORDINATOR or GENERATION BUILDER: a node cannot do its part in this generation, or one of
+    // COORDINATOR or GenerationBuilder: a node cannot do its part in this generation, or one of
     // its ranks has failed. The others continue without it, or the job fails. Answered like
     // `finish`.
     caf::result<void>(atom::failed, std::int64_t generation, SharedFailure failure),
@@ -327,20 +327,6 @@ using membership_actor = caf::typed_actor<
     // NODE: withdraws its request for an assignment.
     caf::result<void>(atom::abort, member_actor node)>;
 
-/// GENERATION BUILDER: does the blocking work of a NODE before and after a generation trains, on
-/// its own thread.
-using generation_builder_actor = caf::typed_actor<
-    // NODE: joins the other nodes, opens the data, compiles, and connects the ranks.
-    caf::result<BuiltGenerationPtr>(atom::build),
-    // NODE, when the job has ended, for all nodes or only for this one: drops the generation.
-    // Answered when nothing of it runs any more.
-    caf::result<void>(atom::release, bool for_all),
-    // NODE: drops the generation, but keeps its state on this node and the run's view for the next
-    // one.
-    caf::result<void>(atom::halt, RunViewPtr view),
-    // NODE: notes the new voters of the generation, which this node needs if it is restarted.
-    caf::result<void>(atom::decided, training::GenerationRecord record)>;
-
 /// NODE: one per daemon. Supervises the roles on its host. Also gets the messages of member_actor
 /// and introduced_actor.
 using node_actor = member_actor::extend_with<introduced_actor>::extend<
@@ -352,12 +338,14 @@ using node_actor = member_actor::extend_with<introduced_actor>::extend<
     // begin one in this node's view, and whether a job has ended here. Empty address: this node
     // takes part in the job of another leader.
     caf::result<std::string, bool>(atom::begin, std::string requester),
-    // GENERATION BUILDER: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
+    // take_assignment(): joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
     // all nodes have joined, or after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
                                           std::string leader, NodeInfo info),
     // The main thread: builds and trains the generations of a job. Answers when the job has ended.
-    caf::result<RunOutcomePtr>(atom::run, generation_builder_actor builder),
+    caf::result<RunOutcomePtr>(atom::run, NodeWorkPtr work),
+    // Its task thread: a part of its blocking work is done. Calls the continuation.
+    caf::result<void>(atom::done, ContinuationPtr then),
     // CONSENSUS: the nodes of this job gather at this address.
     caf::result<void>(atom::lead, std::string address),
     // The main thread: this daemon's CONSENSUS and identity.
@@ -381,7 +369,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::coordinator_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
-  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::generation_builder_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::heartbeat_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::peer_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::consensus_actor))

@@ -20,6 +20,8 @@
 
 #include <caf/all.hpp>
 
+#include <functional>
+#include <memory>
 #include <optional>
 
 namespace troupe::actors {
@@ -49,9 +51,11 @@ using RunTotalsPtr = std::shared_ptr<const RunTotals>;
 /// The outputs of a run: console, log, folder, page, exposition (roles/run_view.hpp).
 class RunView;
 using RunViewPtr = std::shared_ptr<RunView>;
-/// A generation that is ready to train, and its METRICS (node/built_generation.hpp).
-struct BuiltGeneration;
-using BuiltGenerationPtr = std::shared_ptr<const BuiltGeneration>;
+/// The blocking work of NODE (node/node_work.hpp).
+class NodeWork;
+using NodeWorkPtr = std::shared_ptr<NodeWork>;
+/// A function that NODE calls when a task on its thread for blocking work is done.
+using ContinuationPtr = std::shared_ptr<const std::function<void()>>;
 using ::troupe::EventPtr;
 
 } // namespace troupe::actors
@@ -74,7 +78,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BuiltGenerationPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeWorkPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ContinuationPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::ParameterRequest))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummaries))
@@ -113,7 +118,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StateChunkPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
   CAF_ADD_ATOM(troupe, troupe::atom, abort)
-  CAF_ADD_ATOM(troupe, troupe::atom, build)
   CAF_ADD_ATOM(troupe, troupe::atom, gather)
   CAF_ADD_ATOM(troupe, troupe::atom, release)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardOutcome))

@@ -1,4 +1,4 @@
-/// The result of GENERATION BUILDER for NODE: a generation that is ready to train, and its METRICS.
+/// A generation that is ready to train, and its METRICS.
 #pragma once
 
 #include "actors/interfaces.hpp"
@@ -25,5 +25,7 @@ struct BuiltGeneration {
   double heal = 0;    ///< until all nodes had the state
   double connect = 0; ///< until their ranks were connected
 };
+
+using BuiltGenerationPtr = std::shared_ptr<const BuiltGeneration>;
 
 } // namespace troupe::actors

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace troupe::actors {
 
@@ -35,7 +36,8 @@ node_actor::behavior_type NodeState::make_behavior() {
       },
       [this](atom::join, const membership_actor& membership, const std::string& leader,
              const NodeInfo& info) { return take_part(membership, leader, info); },
-      [this](atom::run, const generation_builder_actor& builder) { return run(builder); },
+      [this](atom::run, const NodeWorkPtr& work) { return run(work); },
+      [](atom::done, const ContinuationPtr& then) { (*then)(); },
       [this](atom::finish, const JobEnd& end) { finish(end); },
       [this](atom::abort, std::int64_t generation, const Error& error) {
         cancel_connecting(generation, error);
@@ -75,8 +77,8 @@ void NodeState::learn(const training::GenerationRecord& record) {
     node_.self->send(node_.consensus, atom::decided_v, record);
   if (record.number == known_) {
     voters_ = record.voters.size();
-    if (builder_)
-      node_.self->send(builder_, atom::decided_v, record);
+    if (work_)
+      node_.setup.run_blocking([work = work_, record] { work->note_voters(record); });
   }
   const bool is_spare = std::ranges::count(record.spares, node_.identity.address) > 0;
   if (request_.is_pending() && is_spare)
@@ -98,26 +100,39 @@ caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
                          "this daemon accepts probe orders only from the leader of its job");
 }
 
-caf::result<RunOutcomePtr> NodeState::run(const generation_builder_actor& builder) {
-  builder_ = builder;
+caf::result<RunOutcomePtr> NodeState::run(const NodeWorkPtr& work) {
+  work_ = work;
   outcome_ = node_.self->make_response_promise<RunOutcomePtr>();
   build();
   return outcome_;
 }
 
-void NodeState::build() {
-  enter(NodeEvent::build);
-  node_.self->request(builder_, caf::infinite, atom::build_v)
-      .then([this](const BuiltGenerationPtr& built) { train(built); },
-            [this](const caf::error& error) {
-              not_built(from_caf_error(
-                  error, {Errc::internal,
-                          "the generation builder died",
-                          {.node = training::host_name(), .actor = "generation_builder"}}));
-            });
+/// Runs a part of the blocking work. It returns what this node does when it is done.
+void NodeState::do_blocking(std::function<Continuation(NodeWork&)> task) {
+  node_.setup.run_blocking(
+      [this, task = std::move(task), work = work_, me = node_actor{node_.self}] {
+        Continuation then;
+        try {
+          then = task(*work);
+        } catch (const std::exception& exception) {
+          const Error error{Errc::internal,
+                            std::string{"the generation builder died: "} + exception.what(),
+                            {.node = training::host_name(), .actor = "generation_builder"}};
+          then = [this, error] { not_built(error); };
+        }
+        caf::anon_send(me, atom::done_v, std::make_shared<const Continuation>(std::move(then)));
+      });
 }
 
-/// Ends a generation. GENERATION BUILDER retains this node's state for the next one if it is whole.
+void NodeState::build() {
+  enter(NodeEvent::build);
+  do_blocking([this](NodeWork& work) -> Continuation {
+    const auto built = work.build();
+    return [this, built] { built ? train(*built) : not_built(built.error()); };
+  });
+}
+
+/// Ends a generation. This node's state is retained for the next one if it is whole.
 void NodeState::halt(std::int64_t generation, const Error& reason) {
   if (has_ended())
     return;
@@ -176,9 +191,10 @@ void NodeState::form_next(RunViewPtr view) {
     return leave_vote([this] { release(not_trained(*node_.hands_over)); });
   node_.coordinator = nullptr;
   roles_.drop();
-  const auto then = [this] { build(); }; // build() reports it if GENERATION BUILDER has died
-  node_.self->request(builder_, caf::infinite, atom::halt_v, std::move(view))
-      .then(then, [then](const caf::error&) { then(); });
+  do_blocking([this, view = std::move(view)](NodeWork& work) -> Continuation {
+    work.halt(view);
+    return [this] { build(); };
+  });
 }
 
 /// Nodes that end with the job become unreachable for a node that is still building. The end of the

@@ -5,6 +5,7 @@
 #include "actors/node/assignment_request.hpp"
 #include "actors/node/local_roles.hpp"
 #include "actors/node/node_phase.hpp"
+#include "actors/node/node_work.hpp"
 #include "actors/node/stop_requests.hpp"
 
 #include <functional>
@@ -14,8 +15,8 @@
 
 namespace troupe::actors {
 
-/// Runs generations: build (GENERATION BUILDER), train, and then either halt, which leads to the
-/// next generation, or ended, which ends the job (conclude). node_phase.hpp has all phases. The
+/// Runs generations: build (NodeWork), train, and then either halt, which leads to the next
+/// generation, or ended, which ends the job (conclude). node_phase.hpp has all phases. The
 /// leader spawns COORDINATOR. MEMBERSHIP tells the other nodes of COORDINATOR and of both ends.
 /// Without MEMBERSHIP (`troupe train`) there is a single node. When MEMBERSHIP is lost the
 /// generation is over too, and CONSENSUS knows where the next one gathers.
@@ -54,7 +55,9 @@ private:
   void end_generation();
   void release_roles();
   void form_next(RunViewPtr view);
-  caf::result<RunOutcomePtr> run(const generation_builder_actor& builder);
+  caf::result<RunOutcomePtr> run(const NodeWorkPtr& work);
+  using Continuation = std::function<void()>;
+  void do_blocking(std::function<Continuation(NodeWork&)> task);
   void build();
   void not_built(Error error);
   void train(const BuiltGenerationPtr& built);
@@ -86,7 +89,7 @@ private:
                              [this](const Error& error) { lost_leader(error); }};
   StopRequests stops_{node_};
   LocalRoles roles_{node_};
-  generation_builder_actor builder_;
+  NodeWorkPtr work_;
   caf::typed_response_promise<RunOutcomePtr> outcome_;
   RunOutcomePtr ended_;       ///< outcome of the job, on the leader
   std::optional<JobEnd> end_; ///< of a job that another node leads or that this one never joined

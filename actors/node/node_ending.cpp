@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace troupe::actors {
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
@@ -84,10 +86,11 @@ void NodeState::conclude(const RunOutcomePtr& outcome) {
 /// All roles must have ended before the end of the job is answered.
 void NodeState::release(const RunOutcomePtr& outcome) {
   roles_.end_ranks();
-  const auto answer = [this, outcome] { deliver(outcome); };
   const bool for_all = end_ ? end_->for_all : !node_.hands_over;
-  node_.self->request(builder_, caf::infinite, atom::release_v, for_all)
-      .then(answer, [answer](const caf::error&) { answer(); });
+  do_blocking([this, outcome, for_all](NodeWork& work) -> Continuation {
+    work.release(for_all);
+    return [this, outcome] { deliver(outcome); };
+  });
 }
 
 void NodeState::deliver(const RunOutcomePtr& outcome) {
@@ -99,9 +102,9 @@ void NodeState::end_all() {
   if (node_.setup.data_plane)
     node_.setup.data_plane->end_probes();
   roles_.end_all();
-  // GENERATION BUILDER drops the generation after this, so that its last owner is not NODE
-  if (builder_)
-    node_.self->send_exit(builder_, caf::exit_reason::user_shutdown);
+  // Drops the generation after this, so that its last owner is not NODE.
+  if (work_)
+    node_.setup.run_blocking([work = std::exchange(work_, nullptr)] {});
 }
 
 } // namespace troupe::actors

@@ -1,5 +1,6 @@
 // Tests conclusions about a job that a daemon draws from the answers of other daemons, over real
 // connections.
+#include "actors/caf_error.hpp"
 #include "actors/node/asking.hpp"
 #include "actors/node/previous_members.hpp"
 #include "core/net/socket.hpp"
