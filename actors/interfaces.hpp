@@ -218,9 +218,8 @@ using coordinator_actor = caf::typed_actor<
                       training::StepResults by_rank),
     // SHARD MANAGER: the rank has prepared the step, and votes for it.
     caf::result<void>(atom::vote, std::int32_t rank, std::int64_t step),
-    // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job.
-    caf::result<void>(atom::stop),
-    // MEMBERSHIP: the same, and the job has failed with this reason.
+    // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job. It has failed with
+    // this reason, unless the code is `stopped`.
     caf::result<void>(atom::stop, Error reason),
     // MEMBERSHIP: pauses the job for another generation. Answered when no step is in flight and
     // none begins; with `save`, when the state is on disk.
@@ -316,16 +315,14 @@ using membership_actor = caf::typed_actor<
     // NODE of the leader: tells all members that the job has ended. Answered when the reachable
     // ones know.
     caf::result<void>(atom::finish, JobEnd end),
-    // NODE: finishes the steps in flight, saves and ends the job; or stops waiting for nodes.
-    caf::result<void>(atom::stop),
-    // NODE: leaves between two steps, and the others continue. If this node leads, the answer comes
-    // when those steps are saved. Error: it leads, and the others could not continue, or are
-    // gathering. With `waits`, a leader waits for the latter, and leaves when they train again.
-    caf::result<void>(atom::leave, member_actor node, bool waits),
+    // NODE: ends. `job`: finishes the steps in flight, saves and ends the job; or stops waiting for
+    // nodes. `node`: leaves between two steps, and the others continue. If this node leads, the
+    // answer comes when those steps are saved. Error: it leads, and the others could not continue,
+    // or are gathering. `signal`: like `node`, but a leader waits for the latter, and leaves when
+    // they train again. `withdrawn`: withdraws its request for an assignment.
+    caf::result<void>(atom::stop, member_actor node, StopReason reason),
     // NODE: describes what this node waits for; empty when all nodes have joined.
-    caf::result<WaitStatus>(atom::status, member_actor node),
-    // NODE: withdraws its request for an assignment.
-    caf::result<void>(atom::abort, member_actor node)>;
+    caf::result<WaitStatus>(atom::status, member_actor node)>;
 
 /// NODE: one per daemon. Supervises the roles on its host. Also gets the messages of member_actor
 /// and introduced_actor.
@@ -352,9 +349,9 @@ using node_actor = member_actor::extend_with<introduced_actor>::extend<
     caf::result<void>(atom::vote, training::Voter self, consensus_actor consensus),
     // Another daemon: answers the identity of this process.
     caf::result<training::Voter>(atom::vote),
-    // `troupe stop` or a signal: drains the job or this node. Error of Stopping::node: the others
+    // `troupe stop` or a signal: drains the job or this node. Error of StopReason::node: the others
     // could not continue.
-    caf::result<void>(atom::stop, Stopping what),
+    caf::result<void>(atom::stop, StopReason what),
     // `troupe status`: answers the progress of the job.
     caf::result<JobStatus>(atom::status),
     // Another daemon, before it begins a job: answers the last record of CONSENSUS; number 0: none.

@@ -7,7 +7,7 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
-#include "actors/stopping.hpp"
+#include "actors/stop_reason.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
@@ -158,7 +158,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, follow)
   CAF_ADD_ATOM(troupe, troupe::atom, introduce)
   CAF_ADD_ATOM(troupe, troupe::atom, lost)
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Stopping))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopReason))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -21,7 +21,7 @@ public:
     {
       const std::lock_guard lock{mutex_};
       if (node_)
-        caf::anon_send(node_, atom::stop_v, Stopping::signal);
+        caf::anon_send(node_, atom::stop_v, StopReason::signal);
     }
     note();
   }

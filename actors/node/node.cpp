@@ -38,7 +38,7 @@ node_actor::behavior_type NodeState::make_behavior() {
              const NodeInfo& info) { return take_part(membership, leader, info); },
       [this](atom::run, const NodeWorkPtr& work) { return run(work); },
       [](atom::done, const ContinuationPtr& then) { (*then)(); },
-      [this](atom::finish, const JobEnd& end) { finish(end); },
+      [this](atom::finish, const JobEnd& end) { return stop(StopReason::told, end); },
       [this](atom::abort, std::int64_t generation, const Error& error) {
         cancel_connecting(generation, error);
       },
@@ -53,7 +53,7 @@ node_actor::behavior_type NodeState::make_behavior() {
         node_.consensus = consensus;
       },
       [this](atom::vote) { return node_.identity; },
-      [this](atom::stop, Stopping what) { return stops_.stop(what); },
+      [this](atom::stop, StopReason reason) { return stop(reason); },
       [this](atom::status) { return status(); }, [this](atom::decided) { return last_record(); });
 }
 
@@ -183,10 +183,8 @@ void NodeState::release_roles() {
 }
 
 void NodeState::form_next(RunViewPtr view) {
-  if (ended_) // the job ended just before the halt
-    return release(ended_);
-  if (end_) // the job ended since then
-    return tell_outcome(*end_);
+  if (ended_ || end_) // the job ended just before the halt, or since then
+    return conclude(end_.value_or(JobEnd{}));
   if (node_.hands_over)
     return leave_vote([this] { release(not_trained(*node_.hands_over)); });
   node_.coordinator = nullptr;
@@ -216,7 +214,7 @@ void NodeState::train(const BuiltGenerationPtr& built) {
   roles_.take(built);
   enter(NodeEvent::built);
   if (end_)
-    tell_outcome(*end_);
+    conclude(*end_);
   else if (phase_ == NodePhase::recovering)
     let_go({Errc::network, "the generation ended before it started"});
   else if (roles_.leads())
@@ -231,10 +229,14 @@ void NodeState::lead() {
   if (node_.membership)
     node_.self->send(node_.membership, atom::lead_v, node_.coordinator);
   if (stops_.stops_job())
-    node_.self->send(node_.coordinator, atom::stop_v);
+    node_.self->send(node_.coordinator, atom::stop_v, asked_to_stop());
   node_.self->request(node_.coordinator, caf::infinite, atom::run_v)
-      .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
-            [](const caf::error&) {}); // it has died; down() is told the reason
+      .then(
+          [this](const RunOutcomePtr& outcome) {
+            ended_ = outcome;
+            stop(StopReason::ended, {.result = outcome->summary, .error = outcome->error});
+          },
+          [](const caf::error&) {}); // it has died; down() is told the reason
 }
 
 void NodeState::follow() {
@@ -253,14 +255,6 @@ void NodeState::follow() {
           });
 }
 
-void NodeState::lost_coordinator(const Error& error) {
-  const auto end = failed_end(error);
-  enter(NodeEvent::end);
-  if (node_.membership) // otherwise the others would wait for the end
-    node_.self->send(node_.membership, atom::finish_v, end);
-  tell_outcome(end);
-}
-
 void NodeState::down(const caf::down_msg& down) {
   if (node_.membership && down.source == node_.membership.address())
     return lost_leader(down.reason);
@@ -268,7 +262,7 @@ void NodeState::down(const caf::down_msg& down) {
   if (!error)
     return;
   if (down.source == node_.coordinator.address())
-    lost_coordinator(*error);
+    stop(StopReason::died, failed_end(*error));
   else if (phase_ == NodePhase::training)
     node_.self->send(node_.coordinator, atom::failed_v, *error);
 }
@@ -294,8 +288,10 @@ void NodeState::lost_leader(const Error& error) {
   if (request_.is_pending())
     return request_.refuse(error);
   const bool may_be_succeeded = node_.consensus && voters_ > 1 && !has_ended();
-  if (!may_be_succeeded)
-    return finish(failed_end(error));
+  if (!may_be_succeeded) {
+    stop(StopReason::told, failed_end(error));
+    return;
+  }
   leave();
   halt(number(), error);
 }

@@ -16,7 +16,7 @@
 namespace troupe::actors {
 
 /// Runs generations: build (NodeWork), train, and then either halt, which leads to the next
-/// generation, or ended, which ends the job (conclude). node_phase.hpp has all phases. The
+/// generation, or stop, which ends the job. node_phase.hpp has all phases. The
 /// leader spawns COORDINATOR. MEMBERSHIP tells the other nodes of COORDINATOR and of both ends.
 /// Without MEMBERSHIP (`troupe train`) there is a single node. When MEMBERSHIP is lost the
 /// generation is over too, and CONSENSUS knows where the next one gathers.
@@ -64,16 +64,15 @@ private:
   void lead();
   void follow();
   void down(const caf::down_msg& down);
-  void lost_coordinator(const Error& error);
   void lost_leader(const caf::error& reason);
   void lost_leader(const Error& error);
   void follow_to(const std::string& address);
-  void ended(const RunOutcomePtr& outcome);
-  void finish(const JobEnd& end);
+  caf::result<void> stop(StopReason reason, const JobEnd& end = {});
+  void end_job(StopReason reason, const JobEnd& end);
+  void note_end(const JobEnd& end);
   Error why_ended() const;
-  void tell_outcome(const JobEnd& end);
+  void conclude(const JobEnd& end);
   void leave_vote(const std::function<void()>& then);
-  void conclude(const RunOutcomePtr& outcome);
   void release(const RunOutcomePtr& outcome);
   void deliver(const RunOutcomePtr& outcome);
   void end_all();

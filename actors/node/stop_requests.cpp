@@ -2,10 +2,13 @@
 
 namespace troupe::actors {
 
-caf::result<void> StopRequests::stop(Stopping what) {
-  if (what == Stopping::node)
+caf::result<void> StopRequests::stop(StopReason what) {
+  if (what == StopReason::node)
     return leave();
-  what == Stopping::job ? stop_job() : end();
+  if (what == StopReason::job)
+    stop_job();
+  else if (what == StopReason::signal)
+    end();
   return caf::unit;
 }
 
@@ -16,9 +19,9 @@ void StopRequests::stop_job() {
 
 void StopRequests::send_stop() {
   if (node_.membership)
-    node_.self->send(node_.membership, atom::stop_v);
+    node_.self->send(node_.membership, atom::stop_v, node_.member(), StopReason::job);
   else if (node_.coordinator)
-    node_.self->send(node_.coordinator, atom::stop_v);
+    node_.self->send(node_.coordinator, atom::stop_v, asked_to_stop());
   node_.setup.stopped();
 }
 
@@ -34,7 +37,7 @@ void StopRequests::end() {
     return; // it answers when it can hand over
   asked_ = node_.membership.address();
   ask_to_leave(
-      true, [] {},
+      StopReason::signal, [] {},
       [this](const caf::error&) {
         if (node_.leads())
           send_stop();
@@ -47,7 +50,7 @@ void StopRequests::repeat() {
   if (leaves_)
     end();
   else if (stops_job_ && !node_.leads()) // else it stops the job when it trains
-    node_.self->send(node_.membership, atom::stop_v);
+    node_.self->send(node_.membership, atom::stop_v, node_.member(), StopReason::job);
 }
 
 /// Between two leaders: leaves the next one.
@@ -65,14 +68,14 @@ caf::result<void> StopRequests::leave() {
   }
   auto promise = node_.self->make_response_promise<void>();
   ask_to_leave(
-      false, [promise]() mutable { promise.deliver(); },
+      StopReason::node, [promise]() mutable { promise.deliver(); },
       [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;
 }
 
-void StopRequests::ask_to_leave(bool waits, std::function<void()> left,
+void StopRequests::ask_to_leave(StopReason reason, std::function<void()> left,
                                 std::function<void(const caf::error&)> refused) {
-  node_.self->request(node_.membership, caf::infinite, atom::leave_v, node_.member(), waits)
+  node_.self->request(node_.membership, caf::infinite, atom::stop_v, node_.member(), reason)
       .then(
           [this, left = std::move(left), led = node_.leads()] {
             if (led && !node_.hands_over)

@@ -11,8 +11,8 @@ class StopRequests {
 public:
   explicit StopRequests(NodeContext& node) : node_{node} {}
 
-  /// The answer of Stopping::node: that of MEMBERSHIP.
-  caf::result<void> stop(Stopping what);
+  /// The answer of StopReason::node is that of MEMBERSHIP.
+  caf::result<void> stop(StopReason what);
   /// Repeats a request that this node had when it lost its leader, because the next leader does not
   /// know of it.
   void repeat();
@@ -25,7 +25,7 @@ private:
   void end();
   void leave_next();
   caf::result<void> leave();
-  void ask_to_leave(bool waits, std::function<void()> left,
+  void ask_to_leave(StopReason reason, std::function<void()> left,
                     std::function<void(const caf::error&)> refused);
 
   NodeContext& node_;

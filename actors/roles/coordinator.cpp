@@ -61,17 +61,15 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         votes_.vote(step);
         apply();
       },
-      [this](atom::stop) { stop(); },
-      [this](atom::stop, const Error& reason) {
-        ending_ = reason;
-        stop();
-      },
+      [this](atom::stop, const Error& reason) { stop(reason); },
       [this](atom::halt, bool save) { return halt(save); },
       [this](atom::abort) { is_void_ = true; }, [this](atom::release) { return release(); },
       [this](atom::status) { return status(); });
 }
 
-void CoordinatorState::stop() {
+void CoordinatorState::stop(const Error& reason) {
+  if (reason.code != Errc::stopped)
+    ending_ = reason;
   stopping_ = true;
   if (phase_ == Phase::training && committed_ == granted_)
     reach_pause();

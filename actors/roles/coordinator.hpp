@@ -160,7 +160,7 @@ private:
   void count_saved(metrics::CheckpointRecord outcome);
   void finish();
   void tell_workers_status();
-  void stop();
+  void stop(const Error& reason);
   caf::result<void> halt(bool save);
   void answer_halts();
   void save_for_next();

@@ -37,7 +37,6 @@ struct Nobody {
             [](atom::done, std::int32_t, Pass) {},
             [](atom::propose, std::int32_t, std::int64_t, const training::StepResults&) {},
             [](atom::vote, std::int32_t, std::int64_t) {},
-            [](atom::stop) {},
             [](atom::stop, const Error&) {},
             [](atom::halt, bool) {},
             [](atom::abort) {},

@@ -188,7 +188,7 @@ TEST_CASE("a node builds, trains and releases before it reports how it ended") {
 TEST_CASE("a node asked to stop while it builds trains no step") {
   Single single;
   const auto outcome = single.run(
-      [&](training::Generation&) { caf::anon_send(single.node, atom::stop_v, Stopping::job); });
+      [&](training::Generation&) { caf::anon_send(single.node, atom::stop_v, StopReason::job); });
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "stopped");
   CHECK(outcome.summary.steps == 0);
