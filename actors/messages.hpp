@@ -157,6 +157,24 @@ struct EvaluationReport {
   auto fields() { return std::tie(rank, step, loss_sum, right); }
 };
 
+/// The use of a chunk of the state.
+enum class ChunkUse : std::uint8_t {
+  checkpoint,  ///< CHECKPOINTER writes it
+  digest,      ///< rank 0: CHECKPOINTER hashes the parameters in it
+  sample,      ///< rank 0: GENERATOR takes the parameters in it
+  contribution ///< another rank, at the same time: sends rank 0 its shard
+};
+
+template <class Inspector>
+bool inspect(Inspector& f, ChunkUse& x) {
+  auto get = [&x] { return static_cast<std::uint8_t>(x); };
+  auto set = [&x](std::uint8_t value) {
+    x = static_cast<ChunkUse>(value);
+    return x <= ChunkUse::contribution;
+  };
+  return f.apply(get, set);
+}
+
 /// The outcome of writing a rank's part of a checkpoint, or one chunk of it.
 struct ShardOutcome {
   std::int32_t rank = 0;

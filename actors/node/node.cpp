@@ -2,6 +2,7 @@
 
 #include "actors/caf_error.hpp"
 #include "actors/node/probing.hpp"
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "core/units.hpp"
 
@@ -30,14 +31,14 @@ node_actor::behavior_type NodeState::make_behavior() {
   });
   return traced<node_actor>(
       node_.setup.row, [this](atom::join) { return membership(); },
-      [this](atom::begin, const std::string& requester) { return begins(requester); },
+      [this](atom::begin, const std::string& requester) { return view_for(requester); },
       [this](atom::introduce, const training::Voter& who, const peer_actor& peer) {
         return add_peer(who, peer);
       },
       [this](atom::join, const membership_actor& membership, const std::string& leader,
              const NodeInfo& info) { return take_part(membership, leader, info); },
       [this](atom::run, const NodeWorkPtr& work) { return run(work); },
-      [](atom::done, const ContinuationPtr& then) { (*then)(); },
+      [](atom::done, const FollowUpPtr& then) { (*then)(); },
       [this](atom::finish, const JobEnd& end) { return stop(StopReason::told, end); },
       [this](atom::abort, std::int64_t generation, const Error& error) {
         cancel_connecting(generation, error);
@@ -52,9 +53,8 @@ node_actor::behavior_type NodeState::make_behavior() {
         node_.identity = self;
         node_.consensus = consensus;
       },
-      [this](atom::vote) { return node_.identity; },
       [this](atom::stop, StopReason reason) { return stop(reason); },
-      [this](atom::status) { return status(); }, [this](atom::decided) { return last_record(); });
+      [this](atom::status) { return status(); });
 }
 
 caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Voter& who,
@@ -62,12 +62,6 @@ caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Vot
   if (node_.consensus)
     return node_.self->delegate(node_.consensus, atom::introduce_v, who, peer);
   return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
-}
-
-caf::result<training::GenerationRecord> NodeState::last_record() const {
-  if (node_.consensus && !end_)
-    return node_.self->delegate(node_.consensus, atom::decided_v);
-  return training::GenerationRecord{.number = 0};
 }
 
 /// Learns a record. This node may have no assignment in it, and wait for one.
@@ -108,10 +102,10 @@ caf::result<RunOutcomePtr> NodeState::run(const NodeWorkPtr& work) {
 }
 
 /// Runs a part of the blocking work. It returns what this node does when it is done.
-void NodeState::do_blocking(std::function<Continuation(NodeWork&)> task) {
+void NodeState::do_blocking(std::function<FollowUp(NodeWork&)> task) {
   node_.setup.run_blocking(
       [this, task = std::move(task), work = work_, me = node_actor{node_.self}] {
-        Continuation then;
+        FollowUp then;
         try {
           then = task(*work);
         } catch (const std::exception& exception) {
@@ -120,13 +114,13 @@ void NodeState::do_blocking(std::function<Continuation(NodeWork&)> task) {
                             {.node = training::host_name(), .actor = "generation_builder"}};
           then = [this, error] { not_built(error); };
         }
-        caf::anon_send(me, atom::done_v, std::make_shared<const Continuation>(std::move(then)));
+        resume_in(me, std::move(then));
       });
 }
 
 void NodeState::build() {
   enter(NodeEvent::build);
-  do_blocking([this](NodeWork& work) -> Continuation {
+  do_blocking([this](NodeWork& work) -> FollowUp {
     const auto built = work.build();
     return [this, built] { built ? train(*built) : not_built(built.error()); };
   });
@@ -189,9 +183,9 @@ void NodeState::form_next(RunViewPtr view) {
     return leave_vote([this] { release(not_trained(*node_.hands_over)); });
   node_.coordinator = nullptr;
   roles_.drop();
-  do_blocking([this, view = std::move(view)](NodeWork& work) -> Continuation {
+  do_blocking([this, view = std::move(view)](NodeWork& work) -> FollowUp {
     work.halt(view);
-    return [this] { build(); };
+    return [this] { build(); }; // after this handler, which owns the view too
   });
 }
 

@@ -38,7 +38,10 @@ private:
   }
 
   caf::result<membership_actor, std::string> membership() const;
-  caf::result<std::string, bool> begins(const std::string& requester) const;
+  using View =
+      caf::typed_response_promise<training::Voter, std::string, bool, training::GenerationRecord>;
+  View view_for(const std::string& requester) const;
+  std::string who_begins(const std::string& requester) const;
   caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who,
                                                     const peer_actor& peer);
   caf::result<training::NodeAssignment> take_part(const membership_actor& membership,
@@ -47,7 +50,6 @@ private:
   void leave();
   caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
   void learn(const training::GenerationRecord& record);
-  caf::result<training::GenerationRecord> last_record() const;
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   void note_halted();
@@ -56,8 +58,8 @@ private:
   void release_roles();
   void form_next(RunViewPtr view);
   caf::result<RunOutcomePtr> run(const NodeWorkPtr& work);
-  using Continuation = std::function<void()>;
-  void do_blocking(std::function<Continuation(NodeWork&)> task);
+  using FollowUp = std::function<void()>;
+  void do_blocking(std::function<FollowUp(NodeWork&)> task);
   void build();
   void not_built(Error error);
   void train(const BuiltGenerationPtr& built);

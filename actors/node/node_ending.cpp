@@ -87,7 +87,7 @@ void NodeState::release(const RunOutcomePtr& outcome) {
   const auto end_roles = [this, outcome] {
     roles_.end_ranks();
     const bool for_all = end_ ? end_->for_all : !node_.hands_over;
-    do_blocking([this, outcome, for_all](NodeWork& work) -> Continuation {
+    do_blocking([this, outcome, for_all](NodeWork& work) -> FollowUp {
       work.release(for_all);
       return [this, outcome] { deliver(outcome); };
     });

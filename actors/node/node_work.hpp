@@ -24,6 +24,7 @@ public:
   /// Joins the other nodes, opens the data, compiles, and connects the ranks.
   virtual Result<BuiltGenerationPtr> build() = 0;
   /// Drops the generation, but keeps its state on this node and the run's view for the next one.
+  /// Nothing else may own the view in the next build, which may open its files again.
   virtual void halt(RunViewPtr view) = 0;
   /// Drops the generation, because the job has ended, for all nodes or only for this one. Nothing
   /// of the generation runs afterwards.

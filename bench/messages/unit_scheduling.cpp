@@ -67,12 +67,10 @@ struct Client {
               ask();
             },
             [](atom::assign, const data::SliceAssignment&) {},
-            [](atom::fetch) {},
             [](atom::assign, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             [](atom::measure) {},
-            [](atom::done, PassMode, std::int64_t) {},
-            [](atom::failed, const Error&) {}};
+            [](atom::done, const FollowUpPtr&) {}};
   }
   void ask() {
     asked = Clock::now();

@@ -58,7 +58,10 @@ std::vector<double> train(const std::shared_ptr<training::CompiledJob>& compiled
   caf::actor_system system{settings};
   const auto metrics = test::spawn_stub<metrics_actor>(
       system,
-      [losses](atom::step_committed, const StepRecordPtr& step) { losses->push_back(step->loss); },
+      [losses](atom::record, const RunRecordPtr& event) {
+        if (const auto* step = std::get_if<metrics::StepRecord>(event.get()))
+          losses->push_back(step->loss);
+      },
       [](atom::finish, const RunOutcomePtr& outcome) { return outcome; });
   const NodeWorkPtr work = std::make_shared<test::SmallWork>(
       compiled_job, assignment, metrics, [&](const training::Generation& generation) {

@@ -37,7 +37,9 @@ public:
     host = training::compile_job(job, 1, {}).value();
     metrics = test::spawn_stub<metrics_actor>(
         system,
-        [shown = shown](atom::step_committed, const StepRecordPtr&) {
+        [shown = shown](atom::record, const RunRecordPtr& event) {
+          if (!std::holds_alternative<metrics::StepRecord>(*event))
+            return;
           shown->log.emplace_back("step");
           if (shown->breaks)
             throw std::runtime_error("it breaks");

@@ -96,7 +96,8 @@ struct Waiting : test::Deterministic {
     auto request = self->request(node, caf::infinite, atom::begin_v, requester);
     scheduler.run();
     request.receive(
-        [&](const std::string& address, bool has_ended) {
+        [&](const training::Voter&, const std::string& address, bool has_ended,
+            const training::GenerationRecord&) {
           answer = {address, has_ended};
         },
         [](const caf::error& error) { FAIL(caf::to_string(error)); });
