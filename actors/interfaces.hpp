@@ -304,7 +304,7 @@ using membership_actor = caf::typed_actor<
     caf::result<WaitStatus>(atom::status, member_actor node)>;
 
 /// NODE: one per daemon. Supervises the roles on its host. Also gets the messages of member_actor
-/// and introduced_actor. Its task thread resumes it when a part of its blocking work is done.
+/// and introduced_actor. Its blocking work resumes it when a part of it is done.
 using node_actor = member_actor::extend_with<introduced_actor>::extend_with<resumed_actor>::extend<
     // Another daemon: answers the MEMBERSHIP that this daemon leads or has joined,
     // and the leader's address. Errors: stopped, its job has ended; network, it has no job, or its

@@ -2,6 +2,7 @@
 /// others stay within a process (type_ids.hpp lists them).
 #pragma once
 
+#include "actors/inspect.hpp"
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
 #include "data/slice_assignment.hpp"
@@ -167,12 +168,7 @@ enum class ChunkUse : std::uint8_t {
 
 template <class Inspector>
 bool inspect(Inspector& f, ChunkUse& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<ChunkUse>(value);
-    return x <= ChunkUse::contribution;
-  };
-  return f.apply(get, set);
+  return inspect_enum(f, x, ChunkUse::contribution);
 }
 
 /// The outcome of writing a rank's part of a checkpoint, or one chunk of it.
@@ -231,12 +227,7 @@ namespace metrics {
 
 template <class Inspector>
 bool inspect(Inspector& f, JobPhase& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<JobPhase>(value);
-    return value < job_phase_names.size();
-  };
-  return f.apply(get, set);
+  return actors::inspect_enum(f, x, static_cast<JobPhase>(job_phase_names.size() - 1));
 }
 
 } // namespace metrics

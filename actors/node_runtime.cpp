@@ -99,25 +99,27 @@ private:
   std::shared_ptr<spdlog::logger> log_;
   SystemConfig settings_;
   caf::actor_system system_;
-  TaskThread tasks_; ///< of NODE
   node_actor node_;
   std::string address_, process_;
   consensus_actor consensus_; ///< null: a single node
 };
 
 node_actor NodeRuntime::spawn_node() {
-  return system_.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{
-      .run = config_.run.name,
-      .join = config_.cluster.join,
-      .timeouts = config_.cluster.timeouts,
-      .waits = waits_,
-      .say = [log = log_](const std::string& text) { log->info(text); },
-      .metrics = metrics_address(),
-      .ends_for_all = !options_.stays,
-      .stopped = [drain = drain_] { drain->note(); },
-      .run_blocking = [this](std::function<void()> task) { tasks_.post(std::move(task)); },
-      .data_plane = data_plane_,
-      .row = trace_.track(training::node_rows, NodeState::name)});
+  return system_.spawn<node_actor::stateful_impl<NodeState>>(
+      NodeSetup{.run = config_.run.name,
+                .join = config_.cluster.join,
+                .timeouts = config_.cluster.timeouts,
+                .waits = waits_,
+                .say = [log = log_](const std::string& text) { log->info(text); },
+                .metrics = metrics_address(),
+                .ends_for_all = !options_.stays,
+                .stopped = [drain = drain_] { drain->note(); },
+                .run_blocking =
+                    [this](std::function<void()> task) {
+                      system_.spawn<caf::detached>([task = std::move(task)] { task(); });
+                    },
+                .data_plane = data_plane_,
+                .row = trace_.track(training::node_rows, NodeState::name)});
 }
 
 void NodeRuntime::show_endpoint() {

@@ -1,6 +1,8 @@
 /// Why a node ends, or its whole job.
 #pragma once
 
+#include "actors/inspect.hpp"
+
 #include <cstdint>
 
 namespace troupe::actors {
@@ -23,12 +25,7 @@ constexpr bool is_request(StopReason reason) {
 
 template <class Inspector>
 bool inspect(Inspector& f, StopReason& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<StopReason>(value);
-    return is_request(x);
-  };
-  return f.apply(get, set);
+  return inspect_enum(f, x, StopReason::withdrawn);
 }
 
 } // namespace troupe::actors

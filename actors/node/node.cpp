@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -72,7 +73,10 @@ void NodeState::learn(const training::GenerationRecord& record) {
   if (record.number == known_) {
     voters_ = record.voters.size();
     if (work_)
-      node_.setup.run_blocking([work = work_, record] { work->note_voters(record); });
+      do_blocking([record](NodeWork& work) -> FollowUp {
+        work.note_voters(record);
+        return [] {};
+      });
   }
   const bool is_spare = std::ranges::count(record.spares, node_.identity.address) > 0;
   if (request_.is_pending() && is_spare)
@@ -101,21 +105,34 @@ caf::result<RunOutcomePtr> NodeState::run(const NodeWorkPtr& work) {
   return outcome_;
 }
 
-/// Runs a part of the blocking work. It returns what this node does when it is done.
-void NodeState::do_blocking(std::function<FollowUp(NodeWork&)> task) {
-  node_.setup.run_blocking(
-      [this, task = std::move(task), work = work_, me = node_actor{node_.self}] {
-        FollowUp then;
-        try {
-          then = task(*work);
-        } catch (const std::exception& exception) {
-          const Error error{Errc::internal,
-                            std::string{"the generation builder died: "} + exception.what(),
-                            {.node = training::host_name(), .actor = "generation_builder"}};
-          then = [this, error] { not_built(error); };
-        }
-        resume_in(me, std::move(then));
-      });
+/// Runs a part of the blocking work, after the earlier ones. It returns what this node does when it
+/// is done.
+void NodeState::do_blocking(Task task) {
+  tasks_.push_back(std::move(task));
+  if (tasks_.size() == 1)
+    begin_task();
+}
+
+/// Destroys the task before the next one begins, because it may own the run's view.
+void NodeState::begin_task() {
+  node_.setup.run_blocking([this, task = std::exchange(tasks_.front(), {}), work = work_,
+                            me = node_actor{node_.self}]() mutable {
+    FollowUp then;
+    try {
+      then = std::exchange(task, {})(*work);
+    } catch (const std::exception& exception) {
+      const Error error{Errc::internal,
+                        std::string{"the generation builder died: "} + exception.what(),
+                        {.node = training::host_name(), .actor = "generation_builder"}};
+      then = [this, error] { not_built(error); };
+    }
+    resume_in(me, [this, then = std::move(then)] {
+      tasks_.pop_front();
+      if (!tasks_.empty())
+        begin_task();
+      then();
+    });
+  });
 }
 
 void NodeState::build() {

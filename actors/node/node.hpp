@@ -8,6 +8,7 @@
 #include "actors/node/node_work.hpp"
 #include "actors/node/stop_requests.hpp"
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -59,7 +60,9 @@ private:
   void form_next(RunViewPtr view);
   caf::result<RunOutcomePtr> run(const NodeWorkPtr& work);
   using FollowUp = std::function<void()>;
-  void do_blocking(std::function<FollowUp(NodeWork&)> task);
+  using Task = std::function<FollowUp(NodeWork&)>;
+  void do_blocking(Task task);
+  void begin_task();
   void build();
   void not_built(Error error);
   void train(const BuiltGenerationPtr& built);
@@ -91,6 +94,7 @@ private:
   StopRequests stops_{node_};
   LocalRoles roles_{node_};
   NodeWorkPtr work_;
+  std::deque<Task> tasks_; ///< parts of the blocking work; the first one runs, and is empty
   caf::typed_response_promise<RunOutcomePtr> outcome_;
   RunOutcomePtr ended_;       ///< outcome of the job, on the leader
   std::optional<JobEnd> end_; ///< of a job that another node leads or that this one never joined

@@ -109,7 +109,7 @@ void NodeState::end_all() {
   roles_.end_all();
   // Drops the generation after this, so that its last owner is not NODE.
   if (work_)
-    node_.setup.run_blocking([work = std::exchange(work_, nullptr)] {});
+    node_.setup.run_blocking([work = std::exchange(work_, nullptr)]() mutable { work.reset(); });
 }
 
 } // namespace troupe::actors
