@@ -66,7 +66,7 @@ public:
   NodeRuntime& operator=(const NodeRuntime&) = delete;
 
   ~NodeRuntime() {
-    drain_->forget();
+    drain_->watch({});
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(consensus_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();

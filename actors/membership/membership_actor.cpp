@@ -19,7 +19,9 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::follow) { return leader(); },
           [this](atom::failed, std::int64_t generation, const SharedFailure& failure) {
-            return fail(generation, failure);
+            return request(requests_, [&](auto id, Time now) {
+              membership_.failed(id, generation, failure, now);
+            });
           },
           [this](atom::finish, const JobEnd& end) {
             return request(requests_, [&](auto id, Time now) { membership_.finish(id, end, now); });
@@ -67,11 +69,6 @@ caf::result<training::NodeAssignment> MembershipState::join(const NodeInfo& info
     if (is_new && membership_.knows(id))
       lost_.watch(node);
   });
-}
-
-caf::result<void> MembershipState::fail(std::int64_t generation, const SharedFailure& failure) {
-  return request(requests_,
-                 [&](auto id, Time now) { membership_.failed(id, generation, failure, now); });
 }
 
 caf::result<void> MembershipState::stop(const member_actor& node, StopReason reason) {

@@ -13,6 +13,7 @@ namespace troupe::actors {
 /// came from here or in a message. Thread-safe.
 class Drain {
 public:
+  /// Null: the node ends, and ask() does nothing from now on.
   void watch(const node_actor& node) {
     const std::lock_guard lock{mutex_};
     node_ = node;
@@ -39,11 +40,6 @@ public:
   bool asked_within(std::chrono::milliseconds limit) {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, limit, [this] { return asked_; });
-  }
-  /// The node ends: ask() does nothing from now on.
-  void forget() {
-    const std::lock_guard lock{mutex_};
-    node_ = nullptr;
   }
 
 private:

@@ -1,9 +1,32 @@
 /// The blocking work of NODE before and after a generation trains.
 #pragma once
 
-#include "actors/node/built_generation.hpp"
+#include "actors/interfaces.hpp"
+#include "metrics/report/earlier_run.hpp"
+#include "training/generation.hpp"
+
+#include <memory>
+#include <optional>
 
 namespace troupe::actors {
+
+/// A generation that is ready to train, and its METRICS.
+struct BuiltGeneration {
+  std::shared_ptr<training::Generation> generation;
+  metrics::RunInfo info;
+  /// The run before this process, from its files; only on the leader. Empty: a generation of this
+  /// process came before.
+  std::optional<metrics::EarlierRun> before = {};
+  /// Metric (checkpoint.best) of the run's best checkpoint, on the leader.
+  std::optional<double> best = {};
+  bool takes_over = false; ///< this node leads, and another did before
+  metrics_actor metrics;   ///< NODE ends it
+  // Seconds.
+  double heal = 0;    ///< until all nodes had the state
+  double connect = 0; ///< until their ranks were connected
+};
+
+using BuiltGenerationPtr = std::shared_ptr<const BuiltGeneration>;
 
 /// NODE calls one function at a time, on a thread that may block. The object is destroyed on such a
 /// thread, too: that waits for the streams of a generation, which call actors while they run.

@@ -2,22 +2,18 @@
 
 namespace troupe::actors {
 
-caf::result<void> StopRequests::stop(StopReason what) {
-  if (what == StopReason::node)
+caf::result<void> StopRequests::stop(StopReason reason) {
+  if (reason == StopReason::node)
     return leave();
-  if (what == StopReason::job)
+  if (reason == StopReason::job)
     stop_job();
-  else if (what == StopReason::signal)
+  else if (reason == StopReason::signal)
     end();
   return caf::unit;
 }
 
 void StopRequests::stop_job() {
   stops_job_ = true;
-  send_stop();
-}
-
-void StopRequests::send_stop() {
   if (node_.membership)
     node_.self->send(node_.membership, atom::stop_v, node_.member(), StopReason::job);
   else if (node_.coordinator)
@@ -36,12 +32,10 @@ void StopRequests::end() {
   if (leads && asked_ == node_.membership.address())
     return; // it answers when it can hand over
   asked_ = node_.membership.address();
-  ask_to_leave(
-      StopReason::signal, [] {},
-      [this](const caf::error&) {
-        if (node_.leads())
-          send_stop();
-      });
+  ask_to_leave(StopReason::signal, [this](const caf::error& refused) {
+    if (refused && node_.leads())
+      stop_job();
+  });
   if (!leads)
     node_.setup.stopped();
 }
@@ -67,23 +61,23 @@ caf::result<void> StopRequests::leave() {
     return caf::unit;
   }
   auto promise = node_.self->make_response_promise<void>();
-  ask_to_leave(
-      StopReason::node, [promise]() mutable { promise.deliver(); },
-      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  ask_to_leave(StopReason::node, [promise](const caf::error& refused) mutable {
+    refused ? promise.deliver(refused) : promise.deliver();
+  });
   return promise;
 }
 
-void StopRequests::ask_to_leave(StopReason reason, std::function<void()> left,
-                                std::function<void(const caf::error&)> refused) {
+void StopRequests::ask_to_leave(StopReason reason,
+                                const std::function<void(const caf::error&)>& answered) {
   node_.self->request(node_.membership, caf::infinite, atom::stop_v, node_.member(), reason)
       .then(
-          [this, left = std::move(left), led = node_.leads()] {
+          [this, answered, led = node_.leads()] {
             if (led && !node_.hands_over)
               node_.hands_over = handed_over();
             node_.setup.stopped();
-            left();
+            answered({});
           },
-          std::move(refused));
+          answered);
 }
 
 } // namespace troupe::actors

@@ -18,7 +18,8 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       row_,
       [this](atom::join, const std::vector<NodeStatus>& nodes, const heartbeat_actor& leader) {
         view_->show(nodes);
-        follow(leader);
+        leader_ = leader;
+        fetch_lines();
       },
       [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
       [this](atom::fetch,
@@ -55,11 +56,6 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         self_->quit(caf::exit_reason::user_shutdown);
         return std::exchange(view_, nullptr);
       });
-}
-
-void MetricsState::follow(const heartbeat_actor& leader) {
-  leader_ = leader;
-  fetch_lines();
 }
 
 void MetricsState::fetch_lines() {

@@ -28,7 +28,6 @@ public:
 
 private:
   void sample();
-  void follow(const heartbeat_actor& leader);
   void fetch_lines();
   void tell_lines();
 

@@ -292,8 +292,6 @@ void WorkerState::announce_done(PassMode pass_mode, std::int64_t index,
 
 void WorkerState::finish_pass(Pass pass) {
   const auto node = passes_.extract(pass);
-  if (node.empty())
-    return;
   const auto& in_flight = *node.mapped();
   if (slice_assignment().begins_step(pass) || slice_assignment().is_on_demand())
     step_ = WorkerStep{.step = slice_assignment().step_of(pass),
@@ -416,8 +414,6 @@ void WorkerState::end_test_batch(std::int64_t index) {
 
 void WorkerState::finish_test_batch(std::int64_t index) {
   const auto node = tests_.extract(index);
-  if (node.empty())
-    return;
   const auto& batch = node.mapped()->batch;
   const auto& outputs = node.mapped()->outputs;
   self_->send(setup_.loader, atom::credit_v, rank_state().rank, batch);
