@@ -263,6 +263,41 @@ TEST_CASE("a failure of the blocking work is named, and an error that it returns
   }
 }
 
+TEST_CASE("parts of the blocking work run one after the other, also if voters change meanwhile") {
+  struct Recorded : test::StubWork {
+    Result<BuiltGenerationPtr> build() override {
+      log.emplace_back("build");
+      return failure({Errc::data, "there are no images"});
+    }
+    void note_voters(const training::GenerationRecord&) override { log.emplace_back("voters"); }
+
+    std::vector<std::string> log;
+  };
+  test::Deterministic actors;
+  std::vector<std::function<void()>> begun;
+  const auto node = test::spawn_state<NodeState, node_actor>(
+      actors.system,
+      NodeSetup{
+          .stopped = [] {},
+          .run_blocking = [&](std::function<void()> task) { begun.push_back(std::move(task)); }});
+  const auto work = std::make_shared<Recorded>();
+  auto asked = actors.self->request(node, caf::infinite, atom::run_v, NodeWorkPtr{work});
+  actors.self->send(node, atom::decided_v, training::GenerationRecord{.number = 0});
+  actors.scheduler.run();
+  REQUIRE(begun.size() == 1); // the build
+  begun[0]();
+  actors.scheduler.run();
+  REQUIRE(begun.size() == 2);
+  CHECK(work->log == std::vector<std::string>{"build"});
+  begun[1]();
+  CHECK(work->log == std::vector<std::string>{"build", "voters"});
+  asked.receive([](const RunOutcomePtr& outcome) { CHECK_FALSE(outcome->built); },
+                [](const caf::error& error) { FAIL(caf::to_string(error)); });
+  actors.self->send_exit(node, caf::exit_reason::user_shutdown);
+  actors.scheduler.run();
+  begun.clear(); // they own the node
+}
+
 TEST_CASE("the first reported end is the end of the job, also on a node that does not lead") {
   Follower follower;
   RunOutcomePtr outcome;
