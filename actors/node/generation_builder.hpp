@@ -52,7 +52,6 @@ private:
   Status come_together();
   Status find_job(const JoinContext& context);
   Result<Admission> find_admission(JoinContext& context);
-  Result<Admission> enter_job(const JoinContext& context);
   Status follow_or_lead(JoinContext& context, const Error& lost);
   bool is_leaderless(const Error& error) const;
   Result<Admission> with_folder(Result<Admission> admission);
@@ -62,7 +61,6 @@ private:
   void remove_staging() const;
   void forget_job() const;
   Status open_data();
-  training::TrainingData training_data() const;
   Result<StateOffer> offer(const JoinContext& context);
   Result<StateOffer> offer_whole(const JoinContext& context);
   training::ResumePoint find_newest() const;

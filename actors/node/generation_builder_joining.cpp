@@ -26,8 +26,11 @@ JoinContext GenerationBuilder::context() {
   context.prepare = [this](std::int64_t slices) { return prepare_to_join(slices); };
   context.left_out = [this] { return returns_.next(Clock::now()); };
   context.has_had_assignment = last_.number > 0;
-  if (!setup_.options.witness)
-    context.info.training = training_data();
+  if (data_)
+    context.info.training = data_->identity;
+  else if (compiled_job_) // a witness has neither
+    context.info.training = {compiled_job_->job->data_fingerprint,
+                             compiled_job_->job->training->dataset().size()};
   context.info.has_lost_folder = leads_ && !claimed_.empty() && !writes_here(claimed_);
   const auto before = read_members(training::run_folder(config()));
   context.info.generation = std::max(last_.number, before.generation);
@@ -37,13 +40,6 @@ JoinContext GenerationBuilder::context() {
     context.info.data =
         to_string({parse_endpoint(context.info.address)->host, context.data_plane->port()});
   return context;
-}
-
-/// Precondition: the data are open.
-training::TrainingData GenerationBuilder::training_data() const {
-  if (data_)
-    return data_->identity;
-  return {compiled_job_->job->data_fingerprint, compiled_job_->job->training->dataset().size()};
 }
 
 bool GenerationBuilder::writes_here(const std::string& writer) const {
@@ -127,9 +123,12 @@ Status GenerationBuilder::find_job(const JoinContext& context) {
   return {};
 }
 
-/// Gets an assignment. If the leader is lost, gets it from the successor, or becomes the successor.
+/// Gets an assignment in the job of this node, or in one that it joins. If the leader is lost, gets
+/// it from the successor, or becomes the successor.
 Result<Admission> GenerationBuilder::find_admission(JoinContext& context) {
-  auto admission = with_folder(enter_job(context));
+  const bool has_job = leads_ || last_.number > 0;
+  auto admission =
+      with_folder(has_job ? take_assignment(context, joined_) : join_job(context, joined_));
   while (!admission && is_leaderless(admission.error())) {
     TROUPE_TRY(follow_or_lead(context, admission.error()));
     admission = with_folder(take_assignment(context, joined_));
@@ -145,13 +144,6 @@ Result<Admission> GenerationBuilder::with_folder(Result<Admission> admission) {
   const auto before = std::exchange(last_, admission->assignment.generation);
   TROUPE_TRY(claim_folder(last_, before.writer));
   return admission;
-}
-
-/// Gets an assignment in the job of this node, or in one that it joins.
-Result<Admission> GenerationBuilder::enter_job(const JoinContext& context) {
-  if (leads_ || last_.number > 0)
-    return take_assignment(context, joined_);
-  return join_job(context, joined_);
 }
 
 /// Whether other nodes can tell where the job continues.
