@@ -124,7 +124,7 @@ void NodeState::begin_task() {
       const Error error{Errc::internal,
                         std::string{"the generation builder died: "} + exception.what(),
                         {.node = training::host_name(), .actor = "generation_builder"}};
-      then = [this, error] { not_built(error); };
+      then = [this, error] { give_up(error); };
     }
     resume_in(me, [this, then = std::move(then)] {
       tasks_.pop_front();
@@ -206,11 +206,14 @@ void NodeState::form_next(RunViewPtr view) {
   });
 }
 
+/// Tries again if the generation was halted meanwhile.
+void NodeState::not_built(const Error& error) {
+  phase_ == NodePhase::recovering ? build() : give_up(error);
+}
+
 /// Nodes that end with the job become unreachable for a node that is still building. The end of the
 /// job is then the better error.
-void NodeState::not_built(Error error) {
-  if (phase_ == NodePhase::recovering)
-    return build();
+void NodeState::give_up(Error error) {
   if ((error.code == Errc::network || error.code == Errc::stopped) && end_)
     error = why_ended();
   if (!end_)

@@ -64,7 +64,8 @@ private:
   void do_blocking(Task task);
   void begin_task();
   void build();
-  void not_built(Error error);
+  void not_built(const Error& error);
+  void give_up(Error error);
   void train(const BuiltGenerationPtr& built);
   void lead();
   void follow();
