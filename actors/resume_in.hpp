@@ -3,7 +3,6 @@
 
 #include "actors/interfaces.hpp"
 
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -11,9 +10,8 @@ namespace troupe::actors {
 
 /// Has the actor call `then`, which may use its state; not if it has ended. Any thread. `then` must
 /// not own promises: they may be destroyed on their actor's thread only.
-inline void resume_in(const resumed_actor& actor, std::function<void()> then) {
-  caf::anon_send(actor, atom::done_v,
-                 std::make_shared<const std::function<void()>>(std::move(then)));
+inline void resume_in(const resumed_actor& actor, FollowUp then) {
+  caf::anon_send(actor, atom::done_v, std::make_shared<const FollowUp>(std::move(then)));
 }
 
 } // namespace troupe::actors

@@ -57,7 +57,8 @@ using RunViewPtr = std::shared_ptr<RunView>;
 class NodeWork;
 using NodeWorkPtr = std::shared_ptr<NodeWork>;
 /// A function that an actor calls when a task or a stream has come this far (resume_in.hpp).
-using FollowUpPtr = std::shared_ptr<const std::function<void()>>;
+using FollowUp = std::function<void()>;
+using FollowUpPtr = std::shared_ptr<const FollowUp>;
 using ::troupe::EventPtr;
 
 } // namespace troupe::actors

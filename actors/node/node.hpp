@@ -59,7 +59,6 @@ private:
   void release_roles();
   void form_next(RunViewPtr view);
   caf::result<RunOutcomePtr> run(const NodeWorkPtr& work);
-  using FollowUp = std::function<void()>;
   using Task = std::function<FollowUp(NodeWork&)>;
   void do_blocking(Task task);
   void begin_task();

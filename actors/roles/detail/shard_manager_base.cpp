@@ -32,7 +32,7 @@ void ShardManagerBase::subscribe(collectives::PointToPoint& point_to_point) {
 }
 
 void ShardManagerBase::announce(Stream& stream, std::shared_ptr<const void> written,
-                                std::function<void()> then) {
+                                FollowUp then) {
   when_done(stream, [me = shard_manager_actor{self_}, written = std::move(written),
                      then = std::move(then)]() mutable {
     written.reset(); // so that its memory can be reused
