@@ -67,8 +67,7 @@ protected:
     });
   }
   /// Calls `then` as this actor when the stream has come this far. The stream keeps `written` alive
-  /// until then, because the
-  /// actor may end before.
+  /// until then, because the actor may end before.
   void announce(Stream& stream, std::shared_ptr<const void> written, FollowUp then);
   /// Calls `then` when all enqueued work, including `copy`, is done.
   void when_copied(std::int64_t steps, std::shared_ptr<const void> copy,
