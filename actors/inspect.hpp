@@ -12,19 +12,19 @@
 
 namespace troupe::actors {
 
-/// With a member: `auto fields() { return std::tie(...); }`.
+/// Has a member `auto fields() { return std::tie(...); }`.
 template <class Struct>
 concept ListsFields = requires(Struct& x) {
   x.fields();
 };
 
-/// With such a function beside it.
+/// Has a free function `fields` in its namespace, which returns the same.
 template <class Struct>
 concept HasListOfFields = requires(Struct& x) {
   fields(x);
 };
 
-/// Returns references to the fields. A record (metrics/records/) sends all fields of its table.
+/// Returns references to the fields; for a record (metrics/records/), to all fields of its table.
 template <class Struct>
 auto sent_fields(Struct& x) {
   if constexpr (ListsFields<Struct>)

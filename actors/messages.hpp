@@ -201,7 +201,7 @@ struct CheckpointShards {
 
 namespace troupe {
 
-// As a member `fields`, for structs that know of no messages.
+// Instead of members `fields`, for structs of folders that send no messages.
 inline auto fields(FileRecord& x) {
   return std::tie(x.name, x.bytes, x.sha256);
 }

@@ -166,5 +166,5 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 /// Objects that are shared within a process must not leave it.
 template <class T>
 struct caf::allowed_unsafe_message_type<std::shared_ptr<T>> : std::true_type {};
-// Concerns only the device of its rank.
+// Sent only between the roles of one rank.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ParameterRequest)

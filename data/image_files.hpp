@@ -20,8 +20,8 @@ struct FoundImages {
 /// or if one is not a regular file; Errc::io.
 Result<FoundImages> image_files_below(const std::filesystem::path& folder);
 
-/// Returns samples with a label for each file. Files are read on use. All are below `folder`, which
-/// does not count in the fingerprint.
+/// Returns samples with a label for each file. Files are read on use. All are below `folder`, whose
+/// path is not part of the fingerprint.
 std::shared_ptr<ImageDataset> labelled_image_files(ImageInfo info, std::vector<std::int32_t> labels,
                                                    std::filesystem::path folder, FoundImages found);
 

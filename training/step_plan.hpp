@@ -1,5 +1,5 @@
-/// What the ranks of a job do together in a step, and when. Pure functions of the step: all ranks
-/// compute the same answer without messages.
+/// The plan of a step: the work that the ranks of a job do together, and when. Pure functions of
+/// the step: all ranks compute the same answer without messages.
 #pragma once
 
 #include "training/strategy.hpp"

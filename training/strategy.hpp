@@ -30,7 +30,7 @@ struct Strategy {
   /// parameters.
   bool root_only = false;
   StepPolicy policy = StepPolicy::every_step; ///< step_plan.hpp
-  LocalSgdConfig rounds = {};                 ///< also of DiLoCo, which has only steps of a round
+  LocalSgdConfig rounds = {};                 ///< of local SGD; DiLoCo sets only `steps`
   DilocoConfig diloco = {}; ///< the outer optimizer, which applies pseudo-gradients of a round
   AsyncConfig async = {};
   /// Frees gathered parameters after forward, and gathers them again for backward.

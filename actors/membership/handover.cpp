@@ -87,7 +87,7 @@ bool Handover::loses_leaders_state() const {
              : loses_state({participants_.members().front().address});
 }
 
-/// The same while nodes gather or train. `waits`: the leader waits until the others can continue.
+/// Explains why the leader cannot leave now; empty: it can. `waits`: it waits for other nodes.
 std::string Handover::lacks_now(bool waits) const {
   const auto missing = lacks();
   if (!missing.empty() || job_.phase != MembershipPhase::gathering || (waits && may_have_enough()))

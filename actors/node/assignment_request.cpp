@@ -21,7 +21,8 @@ caf::result<training::NodeAssignment> AssignmentRequest::send(NodeInfo info) {
               deliver(assignment);
           },
           [this, request](const caf::error& error) {
-            if (!is_current(request))
+            // If MEMBERSHIP has ended, NODE is told why right after this.
+            if (!is_current(request) || error == caf::sec::broken_promise)
               return;
             wait_.reset();
             promise_.deliver(error);

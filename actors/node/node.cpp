@@ -136,7 +136,6 @@ void NodeState::begin_task() {
 }
 
 void NodeState::build() {
-  enter(NodeEvent::build);
   do_blocking([this](NodeWork& work) -> FollowUp {
     const auto built = work.build();
     return [this, built] { built ? train(*built) : not_built(built.error()); };
@@ -206,7 +205,8 @@ void NodeState::form_next(RunViewPtr view) {
   });
 }
 
-/// Tries again if the generation was halted meanwhile.
+/// Tries again if the generation was halted meanwhile, or if the build has failed before this node
+/// requested an assignment in the next one.
 void NodeState::not_built(const Error& error) {
   phase_ == NodePhase::recovering ? build() : give_up(error);
 }

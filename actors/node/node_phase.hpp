@@ -12,7 +12,7 @@ enum class NodePhase : std::uint8_t {
   waiting,    ///< has requested an assignment
   building,   ///< has an assignment, and prepares the generation
   training,   ///< its roles run, or wait for COORDINATOR
-  recovering, ///< the generation is over, and another one follows
+  recovering, ///< the generation is over, and the node has not requested the next assignment yet
   draining,   ///< the job has ended for this node
   done        ///< the main thread knows the outcome
 };
@@ -23,7 +23,6 @@ enum class NodeEvent : std::uint8_t {
   assignment,
   built, ///< the generation is ready; a single node needs no assignment
   halt,  ///< the generation is over
-  build, ///< this node begins to build a generation
   end,   ///< the job has ended for this node
   release
 };
@@ -51,7 +50,6 @@ inline constexpr auto node_changes = [] {
       NodeChange{training, Event::halt, recovering},
       NodeChange{training, Event::end, draining},
       NodeChange{recovering, Event::request, waiting},
-      NodeChange{recovering, Event::build, joining},
       NodeChange{recovering, Event::end, draining},
       NodeChange{draining, Event::release, done},
   };

@@ -90,9 +90,10 @@ UnitId WorkerState::units() const {
   return static_cast<UnitId>(rank_state().train().layout().unit_elements.size());
 }
 
-/// Whether this unit is the last of a gathered bucket in forward.
+/// Whether this unit is the last of a gathered bucket in forward. Asynchronous ranks keep whole
+/// copies.
 bool WorkerState::releases(UnitId unit) const {
-  return strategy().divides_parameters &&
+  return strategy().divides_parameters && !strategy().is_asynchronous() &&
          plan().buckets[plan().bucket_of[static_cast<std::size_t>(unit)]].units.last == unit;
 }
 

@@ -110,7 +110,7 @@ private:
   bool is_granted(Pass pass) const {
     return slice_assignment().is_on_demand() || pass < slice_assignment().pass_of(limit_);
   }
-  /// Only synchronous training divides parameters, and gathers them.
+  /// Only for buckets that are gathered and released.
   synchronous_shard_manager_actor gatherer() const {
     return caf::actor_cast<synchronous_shard_manager_actor>(setup_.shard_manager);
   }

@@ -29,7 +29,7 @@ std::vector<const Slot*> find_encoded(const StorageLayout& layout, const Graph& 
   return encoded;
 }
 
-/// By node; empty but for synchronized batch norms.
+/// Returns sums by node, which only synchronized batch norms have.
 std::vector<std::optional<RankSums>> make_rank_sums(const Graph& graph) {
   std::vector<std::optional<RankSums>> sums(graph.nodes.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)

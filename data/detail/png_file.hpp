@@ -49,11 +49,11 @@ bool are_whole_rows(std::span<const PngRows> all, std::size_t bytes);
 /// file of `file_bytes` bytes can hold. Call it before allocating memory for the image.
 Status check_png_size(const PngHeader& header, std::size_t file_bytes);
 
-/// Rewrites a damaged PNG whose pixels can still be decompressed as one that libpng reads: with the
-/// same pixels, stored without compression. As in Pillow, the checksum of the
-/// pixel data is ignored, and rows missing after the end of the compressed data become zeros.
-/// Memory: the unfiltered rows. Errors (Errc::data, without the file's name): the data are
-/// truncated or damaged before the last row.
+/// Rewrites a damaged PNG, whose pixels can still be decompressed, as one that libpng reads. It has
+/// the same pixels, stored without compression. As in Pillow, the checksum of the pixel data is
+/// ignored, and rows missing after the end of the compressed data become zeros. Memory: the
+/// unfiltered rows. Errors (Errc::data, without the file's name): the data are truncated or damaged
+/// before the last row.
 Result<std::vector<std::uint8_t>> mend_png(const PngChunks& chunks);
 
 } // namespace troupe::data

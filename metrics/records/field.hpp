@@ -28,7 +28,7 @@ struct FieldTraits {
   /// The metric that exports the value; without a name: none. A gauge is set to the value, a
   /// histogram observes it, a counter adds it.
   MetricName metric = {};
-  std::string_view label = {};   ///< of the metric, after the rank of a worker; empty: none
+  std::string_view label = {};   ///< of the metric, after those of the record; empty: none
   bool is_total = false;         ///< the value is the counter's total
   std::string_view tag = {};     ///< in TensorBoard; empty: none
   bool in_files = true;          ///< false: the field is only sent or exported

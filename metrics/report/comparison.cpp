@@ -192,9 +192,13 @@ void take_summary(ComparedRun& run, std::string_view json) {
     return;
   }
   run.problem.clear();
-  RunProgress progress;
-  progress.finish(*summary);
-  take_progress(run, *summary, progress.now());
+  run.seconds = summary->seconds;
+  run.samples_per_second = summary->samples_per_second;
+  run.tokens_per_second = tokens_per_second(*summary, summary->samples_per_second);
+  run.overlap_ratio = summary->overlap_ratio;
+  run.loss = summary->loss;
+  run.accuracy = summary->accuracy;
+  run.perplexity = perplexity(*summary, summary->test_loss);
   take_workers(run, summary->workers);
 }
 

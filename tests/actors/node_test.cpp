@@ -421,6 +421,34 @@ TEST_CASE("a node that is left out joins with a new attempt and reports why it w
   actors.scheduler.run();
 }
 
+TEST_CASE("a build that fails after a halt is repeated until the job ends") {
+  struct Repeated : test::StubWork {
+    explicit Repeated(Follower& of) : follower{of} {}
+
+    Result<BuiltGenerationPtr> build() override {
+      if (++builds == 1)
+        return test::built_generation(follower.generation, follower.metrics);
+      if (builds == 4)
+        caf::anon_send(follower.node, atom::finish_v, JobEnd{.result = {.status = "stopped"}});
+      return failure({Errc::io, "the folder is gone"});
+    }
+
+    Follower& follower;
+    int builds = 0;
+  };
+  Follower follower;
+  const auto work = std::make_shared<Repeated>(follower);
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, NodeWorkPtr{work});
+  follower.scheduler.run();
+  follower.self->send_exit(follower.metrics, caf::exit_reason::user_shutdown); // hands over no view
+  follower.scheduler.run();
+  follower.tell(atom::halt_v, std::int64_t{1}, Error{Errc::network, "node c:1 was lost"});
+  CHECK(work->builds == 4);
+  asked.receive(
+      [](const RunOutcomePtr& outcome) { CHECK(outcome->error->message == "the folder is gone"); },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}
+
 TEST_CASE("a job that has ended is final for a node, whatever it hears later") {
   for (const auto phase : {NodePhase::draining, NodePhase::done})
     for (const auto& change : node_changes)

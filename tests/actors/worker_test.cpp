@@ -192,6 +192,18 @@ TEST_CASE("with sharded parameters, a worker releases each bucket after forward 
   CHECK(place.told.released.size() == place.buckets().size());
 }
 
+TEST_CASE("an asynchronous worker releases no bucket, because it keeps a copy of all parameters") {
+  auto job = workers_job(2);
+  job.parallel.strategy = StrategyKind::async;
+  Workplace place{job};
+  REQUIRE(place.rank_state().state->layout().strategy().divides_parameters);
+  place.tell(atom::evaluate_v, std::int64_t{0}, EventPtr{});
+  place.give_batch(PassMode::evaluation, 0);
+  CHECK(place.told.needs.size() == place.buckets().size());
+  place.answer_all();
+  CHECK(place.told.released.empty());
+}
+
 TEST_CASE("a worker classifies the test set once and does not count padding") {
   const auto ranks = GENERATE(1, 2);
   Workplace place{workers_job(ranks)};

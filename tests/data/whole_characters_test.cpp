@@ -18,5 +18,8 @@ TEST_CASE("an incomplete UTF-8 character waits for its remaining bytes") {
 TEST_CASE("an invalid UTF-8 sequence does not wait") {
   CHECK(whole_characters("\xFF") == 1);
   CHECK(whole_characters("\xC0") == 1);
+  CHECK(whole_characters("\xE0\x80") == 2); // overlong
+  CHECK(whole_characters("\xED\xA0") == 2); // surrogate
+  CHECK(whole_characters("\xF4\x90") == 2); // beyond U+10FFFF
   CHECK(whole_characters("\x80\x80\x80\x80\x80") == 5);
 }

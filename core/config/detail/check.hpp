@@ -22,7 +22,7 @@ struct ConfigCheck {
   }
 };
 
-/// Each adds the conflicts of a section, with the sections before it.
+/// Each adds the conflicts within a section, and with other sections.
 void check_data(ConfigCheck& check);
 void check_train(ConfigCheck& check);
 void check_parallel(ConfigCheck& check);

@@ -30,7 +30,7 @@ struct ProductProblem {
   }
 };
 
-/// A product that reads the weight and writes an activation from another, slice by slice.
+/// Multiplies an activation (or its gradient) by the weight, slice by slice.
 class ProductBySlices : public Step, public SliceProducer {
 public:
   bool writes_slices() const override { return slicing_.side_by_side; }

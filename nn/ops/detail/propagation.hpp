@@ -33,13 +33,15 @@ Status propagate_dy(Propagation& to, const Node& node, TensorId dy) {
   return {};
 }
 
-/// The same, from dy and an input or output of the node.
+/// Adds the gradient of the first input, which `backward` computes from dy and an input of the
+/// node.
 template <Op backward, std::size_t input>
 Status propagate_with_input(Propagation& to, const Node& node, TensorId dy) {
   to.propagate(backward, node, 0, {dy, node.inputs[input]});
   return {};
 }
 
+/// Likewise from dy and an output of the node.
 template <Op backward, std::size_t output>
 Status propagate_with_output(Propagation& to, const Node& node, TensorId dy) {
   to.propagate(backward, node, 0, {dy, node.outputs[output]});

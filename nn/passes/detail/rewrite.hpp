@@ -8,8 +8,8 @@
 
 namespace troupe::nn {
 
-/// Removes nodes for which `wanted` returns false, from the last node on. It gets the number of
-/// remaining readers of each tensor.
+/// Removes the nodes for which `wanted` returns false. Visits the last node first. `uses` counts
+/// how often the remaining nodes read each tensor.
 void drop_nodes(Graph& graph,
                 const std::function<bool(const Node&, const std::vector<int>& uses)>& wanted);
 
