@@ -316,7 +316,7 @@ using node_actor = member_actor::extend_with<introduced_actor>::extend_with<resu
     // leader. Number 0: there is no record.
     caf::result<training::Voter, std::string, bool, training::GenerationRecord>(
         atom::begin, std::string requester),
-    // take_assignment(): joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
+    // GenerationBuilder: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
     // all nodes have joined, or after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
                                           std::string leader, NodeInfo info),

@@ -12,6 +12,7 @@
 #include "actors/node/node.hpp"
 #include "actors/node/previous_members.hpp"
 #include "actors/node/seen_from.hpp"
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "core/fail.hpp"
 #include "core/net/socket.hpp"
@@ -104,22 +105,31 @@ private:
   consensus_actor consensus_; ///< null: a single node
 };
 
+/// The thread of NODE's blocking work, started at once, because a process may be unable to start
+/// one later. Ends after the last task when NODE, its only owner, has ended.
+struct TaskRunnerState {
+  static inline const char* name = GenerationBuilder::name; ///< in metrics
+
+  resumed_actor::behavior_type make_behavior() {
+    return {[](atom::done, const FollowUpPtr& task) { (*task)(); }};
+  }
+};
+
 node_actor NodeRuntime::spawn_node() {
-  return system_.spawn<node_actor::stateful_impl<NodeState>>(
-      NodeSetup{.run = config_.run.name,
-                .join = config_.cluster.join,
-                .timeouts = config_.cluster.timeouts,
-                .waits = waits_,
-                .say = [log = log_](const std::string& text) { log->info(text); },
-                .metrics = metrics_address(),
-                .ends_for_all = !options_.stays,
-                .stopped = [drain = drain_] { drain->note(); },
-                .run_blocking =
-                    [this](std::function<void()> task) {
-                      system_.spawn<caf::detached>([task = std::move(task)] { task(); });
-                    },
-                .data_plane = data_plane_,
-                .row = trace_.track(training::node_rows, NodeState::name)});
+  return system_.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{
+      .run = config_.run.name,
+      .join = config_.cluster.join,
+      .timeouts = config_.cluster.timeouts,
+      .waits = waits_,
+      .say = [log = log_](const std::string& text) { log->info(text); },
+      .metrics = metrics_address(),
+      .ends_for_all = !options_.stays,
+      .stopped = [drain = drain_] { drain->note(); },
+      .run_blocking =
+          [runner = system_.spawn<resumed_actor::stateful_impl<TaskRunnerState>, caf::detached>()](
+              std::function<void()> task) { resume_in(runner, std::move(task)); },
+      .data_plane = data_plane_,
+      .row = trace_.track(training::node_rows, NodeState::name)});
 }
 
 void NodeRuntime::show_endpoint() {
