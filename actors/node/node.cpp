@@ -178,7 +178,10 @@ void NodeState::end_generation() {
             totals_ = totals;
             release_roles();
           },
-          [](const caf::error&) {}); // it has died; down() is told the reason
+          [this](const caf::error&) { // it has died; down() is told the reason
+            if (ended_)               // it had ended the job before
+              release_roles();
+          });
 }
 
 /// Ends the remaining roles. METRICS ends with its answer.
