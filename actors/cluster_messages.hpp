@@ -56,6 +56,11 @@ struct SharedFailure {
   auto fields() { return std::tie(error, behind); }
 };
 
+/// Why COORDINATOR ends a job that a person stops.
+inline Error asked_to_stop() {
+  return {Errc::stopped, "asked to stop"};
+}
+
 using training::failed_end;
 using training::JobEnd;
 

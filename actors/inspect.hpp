@@ -7,6 +7,7 @@
 #include <caf/inspector_access.hpp>
 #include <caf/inspector_access_base.hpp>
 
+#include <cstdint>
 #include <tuple>
 
 namespace troupe::actors {
@@ -37,6 +38,17 @@ auto sent_fields(Struct& x) {
 
 template <class Struct>
 concept Sent = ListsFields<Struct> || HasListOfFields<Struct> || metrics::HasFields<Struct>;
+
+/// Sends an enum as its number. Numbers above that of `last` are refused.
+template <class Inspector, class Enum>
+bool inspect_enum(Inspector& f, Enum& x, Enum last) {
+  auto get = [&x] { return static_cast<std::uint8_t>(x); };
+  auto set = [&x, last](std::uint8_t value) {
+    x = static_cast<Enum>(value);
+    return x <= last;
+  };
+  return f.apply(get, set);
+}
 
 } // namespace troupe::actors
 

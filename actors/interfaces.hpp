@@ -9,12 +9,18 @@
 ///        |           gradients_ready |  | parameters_ready
 ///        |                           v  |
 ///        +------step_committed--- SHARD MANAGER --snapshot--> CHECKPOINTER, GENERATOR
-///        +---step, epoch--> METRICS
+///        +---record-------> METRICS
 #pragma once
 
 #include "actors/type_ids.hpp"
 
 namespace troupe::actors {
+
+/// The message of a task or a stream on another thread to its actor (resume_in()). It cannot come
+/// from another process.
+using resumed_actor = caf::typed_actor<
+    // A task is done, or a stream has come this far. Calls the function.
+    caf::result<void>(atom::done, FollowUpPtr then)>;
 
 /// The messages that the METRICS of every node sends to the METRICS of the leader.
 using heartbeat_actor = caf::typed_actor<
@@ -29,14 +35,10 @@ using metrics_actor = heartbeat_actor::extend<
     // COORDINATOR: exports the list of nodes to Prometheus, and reports once a second to the
     // leader's METRICS that this node is alive.
     caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
-    // COORDINATOR: records a step that all ranks have committed.
-    caf::result<void>(atom::step_committed, StepRecordPtr step),
-    // COORDINATOR: records the end of an epoch, with its evaluation if there was one.
-    caf::result<void>(atom::evaluated, EpochRecordPtr epoch),
-    // COORDINATOR: records a sample of text from a language model in training.
-    caf::result<void>(atom::evaluated, GeneratedRecordPtr generated),
-    // COORDINATOR: records the first step of a generation that continues another.
-    caf::result<void>(atom::begin, RecoveryRecordPtr recovery),
+    // COORDINATOR: records a step that all ranks have committed; the end of an epoch, with its
+    // evaluation if there was one; the first step of a generation that continues another; a sample
+    // of text from a language model in training; a checkpoint that was written or has failed.
+    caf::result<void>(atom::record, RunRecordPtr event),
     // COORDINATOR: shows the resources of this node's workers; the leader's METRICS gets those of
     // all workers.
     caf::result<void>(atom::status, WorkerSummaries workers),
@@ -47,8 +49,6 @@ using metrics_actor = heartbeat_actor::extend<
     // COORDINATOR: reports that the text sample after `steps` steps was not written. The run
     // continues.
     caf::result<void>(atom::failed, std::int64_t steps, Error why),
-    // COORDINATOR: records a checkpoint that was written or has failed.
-    caf::result<void>(atom::saved, metrics::CheckpointRecord checkpoint),
     // Itself, once a second: samples this host and CAF's own counters.
     caf::result<void>(atom::tick),
     // COORDINATOR or NODE, when the run has ended: writes the summary and the report. Answers the
@@ -73,18 +73,18 @@ using checkpointer_actor = caf::typed_actor<
 
 /// GENERATOR: one per job, on rank 0's node, if a language model writes samples of text during
 /// training. Computes them on the host while training continues. Detached: a handler takes as long
-/// as one token.
-using generator_actor = caf::typed_actor<
+/// as one token, and then resumes itself for the next one.
+using generator_actor = resumed_actor::extend<
     // SHARD MANAGER: copies one chunk of the parameters; the chunks arrive in order. Answers, after
     // the copy, whether it was the last chunk.
     caf::result<bool>(atom::snapshot, StateChunkPtr chunk),
     // COORDINATOR: writes the sample after `steps` steps, from the copied parameters.
-    caf::result<GeneratedRecordPtr>(atom::generate, std::int64_t steps),
-    // Itself: generates the next token.
-    caf::result<void>(atom::tick)>;
+    caf::result<GeneratedRecordPtr>(atom::generate, std::int64_t steps)>;
 
-/// WORKER: one per device. Enqueues forward and backward.
-using worker_actor = caf::typed_actor<
+/// WORKER: one per device. Enqueues forward and backward. Its stream resumes it when a slice
+/// is almost done, when all work of a pass, or of a batch of the test set, is done, or when the
+/// device has failed.
+using worker_actor = resumed_actor::extend<
     // COORDINATOR: allows the steps below the limit.
     caf::result<void>(atom::advance, std::int64_t limit),
     // DATA LOADER: takes a micro-batch that is being filled. Its event completes when it is full.
@@ -95,8 +95,6 @@ using worker_actor = caf::typed_actor<
     // COORDINATOR, between two steps, when none is in flight: uses this slice assignment from its
     // first step on. Answered when DATA LOADER uses it too.
     caf::result<void>(atom::assign, data::SliceAssignment next),
-    // Its stream: the slice in flight is almost done. Asks COORDINATOR for the next one.
-    caf::result<void>(atom::fetch),
     // COORDINATOR, in asynchronous training: computes this slice.
     caf::result<void>(atom::assign, Pass slice),
     // SHARD MANAGER: evaluates on the test set with the parameters after `steps` steps. The batch
@@ -104,30 +102,26 @@ using worker_actor = caf::typed_actor<
     caf::result<void>(atom::evaluate, std::int64_t steps, EventPtr statistics),
     // COORDINATOR, while no step is in flight: measures the peak rate of the node's processors
     // again, and reports it to COORDINATOR.
-    caf::result<void>(atom::measure),
-    // Its stream: all work of a pass, or of a batch of the test set, is done.
-    caf::result<void>(atom::done, PassMode pass_mode, std::int64_t index),
-    // Its stream: the device has failed.
-    caf::result<void>(atom::failed, Error error)>;
+    caf::result<void>(atom::measure)>;
 
 /// DATA LOADER: one per node. Fills free buffers ahead of the workers. A buffer that was read comes
 /// back as a credit.
 using data_loader_actor = caf::typed_actor<
-    // WORKER: fills its training passes from `first` on, as credits allow.
-    caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
-    // WORKER: fills its passes by this slice assignment, from its first pass on.
-    caf::result<void>(atom::assign, std::int32_t rank, data::SliceAssignment next),
-    // WORKER: fills only this pass, as soon as a buffer is free.
-    caf::result<void>(atom::fetch, std::int32_t rank, Pass pass),
-    // WORKER: fills its part of the test set, once.
-    caf::result<void>(atom::evaluate, std::int32_t rank),
+    // WORKER: fills its training passes by this slice assignment from `first` on, as credits allow.
+    caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker,
+                      data::SliceAssignment next, Pass first),
+    // WORKER: fills these passes, or batches of the test set, as soon as buffers are free.
+    caf::result<void>(atom::fetch, std::int32_t rank, PassMode pass_mode, std::int64_t first,
+                      std::int64_t end),
     // WORKER: the buffer of this micro-batch is free again.
     caf::result<void>(atom::credit, std::int32_t rank, MicroBatchPtr batch)>;
 
 /// SHARD MANAGER: one per device. Owns parameters, gradients, optimizer state and the communicator.
 /// Only it issues collectives, except for those within a pass (ADR 0011). These are the messages of
-/// all strategies.
-using shard_manager_actor = caf::typed_actor<
+/// all strategies. Its streams resume it when the optimizer has applied a step, when a
+/// requested copy is complete, when they have drained, or when the device or a collective has
+/// failed.
+using shard_manager_actor = resumed_actor::extend<
     // NODE: the worker on the same device.
     caf::result<void>(atom::join, worker_actor worker),
     // WORKER: requests the parameters of a bucket. It requests all buckets of a pass at once, in
@@ -138,10 +132,6 @@ using shard_manager_actor = caf::typed_actor<
     // WORKER: the measurements of a step whose passes are all done; in asynchronous training, of
     // one of its slices.
     caf::result<void>(atom::done, WorkerStep step, SpansPtr computing),
-    // Its stream: the optimizer has applied this step.
-    caf::result<void>(atom::done, std::int64_t step),
-    // Its stream: the device or a collective has failed.
-    caf::result<void>(atom::failed, Error error),
     // Point-to-point transport: a message from another rank's SHARD MANAGER, or from itself.
     caf::result<void>(atom::deliver, collectives::MessagePtr message),
     // COORDINATOR: makes batch norm statistics equal on all ranks, then has WORKER evaluate the
@@ -151,23 +141,12 @@ using shard_manager_actor = caf::typed_actor<
     // sends rank 0 what the strategy divides. All these steps are committed, and no later one has
     // begun. Answered when CHECKPOINTER has the copy; COORDINATOR gets `saved` when it is written.
     caf::result<void>(atom::save, std::int64_t steps),
-    // COORDINATOR, when nothing is trained any more: has one chunk of the rank's state written.
-    // Answered when it is.
-    caf::result<ShardOutcome>(atom::save, std::int64_t steps, std::uint64_t chunk),
-    // COORDINATOR, to rank 0: has one chunk of all parameters hashed. Answered when it is.
-    caf::result<ShardOutcome>(atom::digest, std::int64_t steps, std::uint64_t chunk),
-    // COORDINATOR, to the other ranks at the same time: sends rank 0 this rank's shard of a chunk.
-    caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t chunk),
-    // COORDINATOR, to rank 0 while the others contribute: sends GENERATOR one chunk of all
-    // parameters. Answers, when GENERATOR has it, whether it was the last.
-    caf::result<bool>(atom::generate, std::int64_t steps, std::uint64_t chunk),
-    // Its stream: the requested copy is complete.
-    caf::result<void>(atom::saved, std::int64_t steps),
+    // COORDINATOR, when nothing is trained: copies one chunk of the state for this use. Answered
+    // when its receiver has it.
+    caf::result<ShardOutcome>(atom::gather, std::int64_t steps, std::uint64_t chunk, ChunkUse use),
     // NODE, when the generation is over: fails all that waits for other ranks, with this reason.
     // Answered when its stream has drained and COORDINATOR has the reports of all applied steps.
-    caf::result<void>(atom::abort, Error reason),
-    // Its stream: it has drained.
-    caf::result<void>(atom::abort)>;
+    caf::result<void>(atom::abort, Error reason)>;
 
 /// SHARD MANAGER of ranks that train each step together, or synchronize in rounds of steps.
 using synchronous_shard_manager_actor = shard_manager_actor::extend<
@@ -219,9 +198,8 @@ using coordinator_actor = caf::typed_actor<
                       training::StepResults by_rank),
     // SHARD MANAGER: the rank has prepared the step, and votes for it.
     caf::result<void>(atom::vote, std::int32_t rank, std::int64_t step),
-    // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job.
-    caf::result<void>(atom::stop),
-    // MEMBERSHIP: the same, and the job has failed with this reason.
+    // NODE or MEMBERSHIP: finishes the steps in flight, saves, and ends the job. It has failed with
+    // this reason, unless the code is `stopped`.
     caf::result<void>(atom::stop, Error reason),
     // MEMBERSHIP: pauses the job for another generation. Answered when no step is in flight and
     // none begins; with `save`, when the state is on disk.
@@ -310,68 +288,50 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::lead, coordinator_actor coordinator),
     // NODE of another node: answers COORDINATOR as soon as it exists.
     caf::result<coordinator_actor>(atom::follow),
-    // COORDINATOR or GENERATION BUILDER: a node cannot do its part in this generation, or one of
+    // COORDINATOR or GenerationBuilder: a node cannot do its part in this generation, or one of
     // its ranks has failed. The others continue without it, or the job fails. Answered like
     // `finish`.
     caf::result<void>(atom::failed, std::int64_t generation, SharedFailure failure),
     // NODE of the leader: tells all members that the job has ended. Answered when the reachable
     // ones know.
     caf::result<void>(atom::finish, JobEnd end),
-    // NODE: finishes the steps in flight, saves and ends the job; or stops waiting for nodes.
-    caf::result<void>(atom::stop),
-    // NODE: leaves between two steps, and the others continue. If this node leads, the answer comes
-    // when those steps are saved. Error: it leads, and the others could not continue, or are
-    // gathering. With `waits`, a leader waits for the latter, and leaves when they train again.
-    caf::result<void>(atom::leave, member_actor node, bool waits),
+    // NODE: ends. `job`: finishes the steps in flight, saves and ends the job; or stops waiting for
+    // nodes. `node`: leaves between two steps, and the others continue. If this node leads, the
+    // answer comes when those steps are saved. Error: it leads, and the others could not continue,
+    // or are gathering. `signal`: like `node`, but a leader waits for the latter, and leaves when
+    // they train again. `withdrawn`: withdraws its request for an assignment.
+    caf::result<void>(atom::stop, member_actor node, StopReason reason),
     // NODE: describes what this node waits for; empty when all nodes have joined.
-    caf::result<WaitStatus>(atom::status, member_actor node),
-    // NODE: withdraws its request for an assignment.
-    caf::result<void>(atom::abort, member_actor node)>;
-
-/// GENERATION BUILDER: does the blocking work of a NODE before and after a generation trains, on
-/// its own thread.
-using generation_builder_actor = caf::typed_actor<
-    // NODE: joins the other nodes, opens the data, compiles, and connects the ranks.
-    caf::result<BuiltGenerationPtr>(atom::build),
-    // NODE, when the job has ended, for all nodes or only for this one: drops the generation.
-    // Answered when nothing of it runs any more.
-    caf::result<void>(atom::release, bool for_all),
-    // NODE: drops the generation, but keeps its state on this node and the run's view for the next
-    // one.
-    caf::result<void>(atom::halt, RunViewPtr view),
-    // NODE: notes the new voters of the generation, which this node needs if it is restarted.
-    caf::result<void>(atom::decided, training::GenerationRecord record)>;
+    caf::result<WaitStatus>(atom::status, member_actor node)>;
 
 /// NODE: one per daemon. Supervises the roles on its host. Also gets the messages of member_actor
-/// and introduced_actor.
-using node_actor = member_actor::extend_with<introduced_actor>::extend<
+/// and introduced_actor. Its blocking work resumes it when a part of it is done.
+using node_actor = member_actor::extend_with<introduced_actor>::extend_with<resumed_actor>::extend<
     // Another daemon: answers the MEMBERSHIP that this daemon leads or has joined,
     // and the leader's address. Errors: stopped, its job has ended; network, it has no job, or its
     // job has failed.
     caf::result<membership_actor, std::string>(atom::join),
-    // The daemon at this address would begin a job: answers the address of the node that should
-    // begin one in this node's view, and whether a job has ended here. Empty address: this node
-    // takes part in the job of another leader.
-    caf::result<std::string, bool>(atom::begin, std::string requester),
-    // GENERATION BUILDER: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
+    // The daemon at this address would begin a job: answers the identity of this process; the
+    // address of the node that should begin one in this node's view; whether a job has ended here;
+    // and the last record of CONSENSUS. Empty address: this node takes part in the job of another
+    // leader. Number 0: there is no record.
+    caf::result<training::Voter, std::string, bool, training::GenerationRecord>(
+        atom::begin, std::string requester),
+    // GenerationBuilder: joins the job of this MEMBERSHIP, on the node at `leader`. Answered when
     // all nodes have joined, or after NodeInfo::time_left_ms.
     caf::result<training::NodeAssignment>(atom::join, membership_actor membership,
                                           std::string leader, NodeInfo info),
     // The main thread: builds and trains the generations of a job. Answers when the job has ended.
-    caf::result<RunOutcomePtr>(atom::run, generation_builder_actor builder),
+    caf::result<RunOutcomePtr>(atom::run, NodeWorkPtr work),
     // CONSENSUS: the nodes of this job gather at this address.
     caf::result<void>(atom::lead, std::string address),
     // The main thread: this daemon's CONSENSUS and identity.
     caf::result<void>(atom::vote, training::Voter self, consensus_actor consensus),
-    // Another daemon: answers the identity of this process.
-    caf::result<training::Voter>(atom::vote),
-    // `troupe stop` or a signal: drains the job or this node. Error of Stopping::node: the others
+    // `troupe stop` or a signal: drains the job or this node. Error of StopReason::node: the others
     // could not continue.
-    caf::result<void>(atom::stop, Stopping what),
+    caf::result<void>(atom::stop, StopReason what),
     // `troupe status`: answers the progress of the job.
-    caf::result<JobStatus>(atom::status),
-    // Another daemon, before it begins a job: answers the last record of CONSENSUS; number 0: none.
-    caf::result<training::GenerationRecord>(atom::decided)>;
+    caf::result<JobStatus>(atom::status)>;
 
 } // namespace troupe::actors
 
@@ -382,7 +342,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::coordinator_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
-  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::generation_builder_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::heartbeat_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::peer_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::consensus_actor))

@@ -2,6 +2,7 @@
 /// others stay within a process (type_ids.hpp lists them).
 #pragma once
 
+#include "actors/inspect.hpp"
 #include "core/checkpoint/manifest.hpp"
 #include "core/device/executable.hpp"
 #include "data/slice_assignment.hpp"
@@ -157,6 +158,19 @@ struct EvaluationReport {
   auto fields() { return std::tie(rank, step, loss_sum, right); }
 };
 
+/// The use of a chunk of the state.
+enum class ChunkUse : std::uint8_t {
+  checkpoint,  ///< CHECKPOINTER writes it
+  digest,      ///< rank 0: CHECKPOINTER hashes the parameters in it
+  sample,      ///< rank 0: GENERATOR takes the parameters in it
+  contribution ///< another rank, at the same time: sends rank 0 its shard
+};
+
+template <class Inspector>
+bool inspect(Inspector& f, ChunkUse& x) {
+  return inspect_enum(f, x, ChunkUse::contribution);
+}
+
 /// The outcome of writing a rank's part of a checkpoint, or one chunk of it.
 struct ShardOutcome {
   std::int32_t rank = 0;
@@ -213,12 +227,7 @@ namespace metrics {
 
 template <class Inspector>
 bool inspect(Inspector& f, JobPhase& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<JobPhase>(value);
-    return value < job_phase_names.size();
-  };
-  return f.apply(get, set);
+  return actors::inspect_enum(f, x, static_cast<JobPhase>(job_phase_names.size() - 1));
 }
 
 } // namespace metrics

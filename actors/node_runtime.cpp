@@ -12,6 +12,7 @@
 #include "actors/node/node.hpp"
 #include "actors/node/previous_members.hpp"
 #include "actors/node/seen_from.hpp"
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "core/fail.hpp"
 #include "core/net/socket.hpp"
@@ -66,7 +67,7 @@ public:
   NodeRuntime& operator=(const NodeRuntime&) = delete;
 
   ~NodeRuntime() {
-    drain_->forget();
+    drain_->watch({});
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(consensus_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
@@ -104,18 +105,31 @@ private:
   consensus_actor consensus_; ///< null: a single node
 };
 
+/// The thread of NODE's blocking work, started at once, because a process may be unable to start
+/// one later. Ends after the last task when NODE, its only owner, has ended.
+struct TaskRunnerState {
+  static inline const char* name = GenerationBuilder::name; ///< in metrics
+
+  resumed_actor::behavior_type make_behavior() {
+    return {[](atom::done, const FollowUpPtr& task) { (*task)(); }};
+  }
+};
+
 node_actor NodeRuntime::spawn_node() {
-  return system_.spawn<node_actor::stateful_impl<NodeState>>(
-      NodeSetup{.run = config_.run.name,
-                .join = config_.cluster.join,
-                .timeouts = config_.cluster.timeouts,
-                .waits = waits_,
-                .say = [log = log_](const std::string& text) { log->info(text); },
-                .metrics = metrics_address(),
-                .ends_for_all = !options_.stays,
-                .stopped = [drain = drain_] { drain->note(); },
-                .data_plane = data_plane_,
-                .row = trace_.track(training::node_rows, NodeState::name)});
+  return system_.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{
+      .run = config_.run.name,
+      .join = config_.cluster.join,
+      .timeouts = config_.cluster.timeouts,
+      .waits = waits_,
+      .say = [log = log_](const std::string& text) { log->info(text); },
+      .metrics = metrics_address(),
+      .ends_for_all = !options_.stays,
+      .stopped = [drain = drain_] { drain->note(); },
+      .run_blocking =
+          [runner = system_.spawn<resumed_actor::stateful_impl<TaskRunnerState>, caf::detached>()](
+              std::function<void()> task) { resume_in(runner, std::move(task)); },
+      .data_plane = data_plane_,
+      .row = trace_.track(training::node_rows, NodeState::name)});
 }
 
 void NodeRuntime::show_endpoint() {
@@ -176,33 +190,31 @@ void NodeRuntime::tell_started() {
 
 /// Blocks until the job has ended.
 RunOutcome NodeRuntime::run() {
-  const auto builder =
-      system_.spawn<generation_builder_actor::stateful_impl<GenerationBuilderState>, caf::detached>(
-          GenerationBuilderSetup{
-              .join = {.system = system_,
-                       .config = config_,
-                       .network = network_,
-                       .node = node_,
-                       .consensus = consensus_,
-                       .info = {.address = address_,
-                                .host = training::host_name(),
-                                .version = options_.version,
-                                .process = process_,
-                                .workers = static_cast<std::int32_t>(config_.devices.count),
-                                .job = shared_settings(config_)},
-                       .data_plane = data_plane_,
-                       .say = [log = log_](const std::string& text) { log->info(text); },
-                       .stopped_within =
-                           [drain = drain_](auto limit) { return drain->asked_within(limit); },
-                       .waits = waits_},
-              .options = options_,
-              .exposition = exposition_,
-              .trace = trace_,
-              .built = options_.daemon ? std::function<void()>{} : [this] { tell_started(); },
-              .row = trace_.track(training::node_rows, GenerationBuilderState::name)});
+  NodeWorkPtr builder = std::make_shared<GenerationBuilder>(GenerationBuilderSetup{
+      .join = {
+          .system = system_,
+          .config = config_,
+          .network = network_,
+          .node = node_,
+          .consensus = consensus_,
+          .info = {.address = address_,
+                   .host = training::host_name(),
+                   .version = options_.version,
+                   .process = process_,
+                   .workers = static_cast<std::int32_t>(config_.devices.count),
+                   .job = shared_settings(config_)},
+          .data_plane = data_plane_,
+          .say = [log = log_](const std::string& text) { log->info(text); },
+          .stopped_within = [drain = drain_](auto limit) { return drain->asked_within(limit); },
+          .waits = waits_},
+      .options = options_,
+      .exposition = exposition_,
+      .trace = trace_,
+      .built = options_.daemon ? std::function<void()>{} : [this] { tell_started(); },
+      .row = trace_.track(training::node_rows, GenerationBuilder::name)});
   RunOutcome outcome{.summary = {}, .error = {}, .built = false};
   caf::scoped_actor self{system_};
-  self->request(node_, caf::infinite, atom::run_v, builder)
+  self->request(node_, caf::infinite, atom::run_v, std::move(builder))
       .receive([&](const RunOutcomePtr& ended) { outcome = *ended; },
                [&](const caf::error& error) {
                  outcome.error = Error{Errc::internal,

@@ -7,7 +7,7 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
-#include "actors/stopping.hpp"
+#include "actors/stop_reason.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
@@ -20,7 +20,10 @@
 
 #include <caf/all.hpp>
 
+#include <functional>
+#include <memory>
 #include <optional>
+#include <variant>
 
 namespace troupe::actors {
 
@@ -36,9 +39,10 @@ using SnapshotPtr = std::shared_ptr<training::Snapshot>;
 // Shared between roles of one process. The pointee never changes after sending.
 using MicroBatchPtr = std::shared_ptr<const training::MicroBatch>;
 using StateChunkPtr = std::shared_ptr<const training::StateChunk>;
-using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
-using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
-using RecoveryRecordPtr = std::shared_ptr<const metrics::RecoveryRecord>;
+/// An event of a run, for METRICS.
+using RunRecord = std::variant<metrics::StepRecord, metrics::EpochRecord, metrics::RecoveryRecord,
+                               metrics::GeneratedRecord, metrics::CheckpointRecord>;
+using RunRecordPtr = std::shared_ptr<const RunRecord>;
 using GeneratedRecordPtr = std::shared_ptr<const metrics::GeneratedRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
@@ -49,9 +53,12 @@ using RunTotalsPtr = std::shared_ptr<const RunTotals>;
 /// The outputs of a run: console, log, folder, page, exposition (roles/run_view.hpp).
 class RunView;
 using RunViewPtr = std::shared_ptr<RunView>;
-/// A generation that is ready to train, and its METRICS (node/built_generation.hpp).
-struct BuiltGeneration;
-using BuiltGenerationPtr = std::shared_ptr<const BuiltGeneration>;
+/// The blocking work of NODE (node/node_work.hpp).
+class NodeWork;
+using NodeWorkPtr = std::shared_ptr<NodeWork>;
+/// A function that an actor calls when a task or a stream has come this far (resume_in.hpp).
+using FollowUp = std::function<void()>;
+using FollowUpPtr = std::shared_ptr<const FollowUp>;
 using ::troupe::EventPtr;
 
 } // namespace troupe::actors
@@ -71,10 +78,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::EventPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::MicroBatchPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotPtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepRecordPtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BuiltGenerationPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeWorkPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::FollowUpPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::ParameterRequest))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummaries))
@@ -106,25 +113,21 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, stop)
   CAF_ADD_ATOM(troupe, troupe::atom, tick)
   CAF_ADD_ATOM(troupe, troupe::atom, released)
-  CAF_ADD_ATOM(troupe, troupe::atom, contribute)
   CAF_ADD_ATOM(troupe, troupe::atom, fetch)
   CAF_ADD_ATOM(troupe, troupe::atom, lead)
 
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StateChunkPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
   CAF_ADD_ATOM(troupe, troupe::atom, abort)
-  CAF_ADD_ATOM(troupe, troupe::atom, build)
   CAF_ADD_ATOM(troupe, troupe::atom, gather)
   CAF_ADD_ATOM(troupe, troupe::atom, release)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardOutcome))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointShards))
   CAF_ADD_ATOM(troupe, troupe::atom, save)
-  CAF_ADD_ATOM(troupe, troupe::atom, digest)
   CAF_ADD_ATOM(troupe, troupe::atom, alive)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankCollective))
   CAF_ADD_ATOM(troupe, troupe::atom, halt)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunTotalsPtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecoveryRecordPtr))
   CAF_ADD_ATOM(troupe, troupe::atom, leave)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunViewPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::training::GenerationRecord))
@@ -154,7 +157,9 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, follow)
   CAF_ADD_ATOM(troupe, troupe::atom, introduce)
   CAF_ADD_ATOM(troupe, troupe::atom, lost)
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Stopping))
+  CAF_ADD_ATOM(troupe, troupe::atom, record)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ChunkUse))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopReason))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

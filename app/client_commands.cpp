@@ -171,7 +171,8 @@ int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
   if (!options)
     return wrong_input;
   const auto before = actors::ask_to_stop(
-      *options, arguments.node ? actors::Stopping::node : actors::Stopping::job, arguments.wait);
+      *options, arguments.node ? actors::StopReason::node : actors::StopReason::job,
+      arguments.wait);
   if (!before)
     return report_error(before.error());
   fmt::print("{} {}\n", arguments.daemon,

@@ -92,9 +92,8 @@ struct HaltCoordinator {
   bool saves;
 };
 
-/// Without a reason, the job was stopped by a person.
 struct StopCoordinator {
-  std::optional<Error> reason = {};
+  Error reason = asked_to_stop();
 };
 
 /// Its generation has ended.

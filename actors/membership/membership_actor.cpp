@@ -19,22 +19,18 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::follow) { return leader(); },
           [this](atom::failed, std::int64_t generation, const SharedFailure& failure) {
-            return fail(generation, failure);
+            return request(requests_, [&](auto id, Time now) {
+              membership_.failed(id, generation, failure, now);
+            });
           },
           [this](atom::finish, const JobEnd& end) {
             return request(requests_, [&](auto id, Time now) { membership_.finish(id, end, now); });
           },
-          [this](atom::stop) { on([this](Time now) { membership_.stop(now); }); },
-          [this](atom::leave, const member_actor& node, bool waits) {
-            return request(requests_, [&](auto id, Time now) {
-              membership_.leave(id, id_of(node), waits, now);
-            });
+          [this](atom::stop, const member_actor& node, StopReason reason) {
+            return stop(node, reason);
           },
           [this](atom::status, const member_actor& node) {
             return membership_.status(id_of(node), self_->clock().now());
-          },
-          [this](atom::abort, const member_actor& node) {
-            on([&](Time now) { membership_.withdraw(id_of(node), now); });
           }};
 }
 
@@ -75,9 +71,15 @@ caf::result<training::NodeAssignment> MembershipState::join(const NodeInfo& info
   });
 }
 
-caf::result<void> MembershipState::fail(std::int64_t generation, const SharedFailure& failure) {
-  return request(requests_,
-                 [&](auto id, Time now) { membership_.failed(id, generation, failure, now); });
+caf::result<void> MembershipState::stop(const member_actor& node, StopReason reason) {
+  const bool waits = reason == StopReason::signal;
+  if (waits || reason == StopReason::node)
+    return request(requests_,
+                   [&](auto id, Time now) { membership_.leave(id, id_of(node), waits, now); });
+  on([&](Time now) {
+    reason == StopReason::job ? membership_.stop(now) : membership_.withdraw(id_of(node), now);
+  });
+  return caf::unit;
 }
 
 void MembershipState::lead(const coordinator_actor& coordinator) {
@@ -181,10 +183,7 @@ void MembershipState::carry_out(Action& action) {
           [this](Probe& it) { ask_for_links(it); }, [this](Propose& it) { propose(it.record); },
           [this](Announce&) { self_->send(setup_.consensus, atom::gather_v); },
           [this](HaltCoordinator& it) { halt_coordinator(it); },
-          [this](StopCoordinator& it) {
-            it.reason ? self_->send(coordinator_, atom::stop_v, *it.reason)
-                      : self_->send(coordinator_, atom::stop_v);
-          },
+          [this](StopCoordinator& it) { self_->send(coordinator_, atom::stop_v, it.reason); },
           [this](ForgetCoordinator&) {
             coordinator_ = nullptr;
             followers_.clear();

@@ -38,7 +38,7 @@ private:
   template <class Answer, class Event>
   caf::typed_response_promise<Answer> request(Promises<Answer>& pending, Event event);
   caf::result<training::NodeAssignment> join(const NodeInfo& info, const member_actor& node);
-  caf::result<void> fail(std::int64_t generation, const SharedFailure& failure);
+  caf::result<void> stop(const member_actor& node, StopReason reason);
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
   void lose(const caf::down_msg& down);

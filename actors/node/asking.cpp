@@ -46,26 +46,21 @@ Result<JobHandle> ask_daemon(const JoinContext& context, const node_actor& daemo
   return found;
 }
 
-/// Asks a daemon without a job which node it expects to begin one.
+/// Asks a daemon without a job which node it expects to begin one, and for the last record of a job
+/// that has lost its leader, and may get another.
 void ask_who_begins(const JoinContext& context, const node_actor& daemon, Answer& answer) {
   caf::scoped_actor self{context.system};
   self->request(daemon, context.config.cluster.timeouts.detection, atom::begin_v,
                 context.info.address)
       .receive(
-          [&](std::string& begins, bool has_ended) {
+          [&](const training::Voter&, std::string& begins, bool has_ended,
+              training::GenerationRecord& last) {
             answer.is_busy = begins.empty();
             answer.has_ended = has_ended;
             answer.begins = std::move(begins);
+            answer.last = std::move(last);
           },
           [](const caf::error&) {}); // the daemon is lost
-}
-
-/// Asks for the last record of a job that has lost its leader, and may get another.
-void ask_last_record(const JoinContext& context, const node_actor& daemon, Answer& answer) {
-  caf::scoped_actor self{context.system};
-  self->request(daemon, context.config.cluster.timeouts.detection, atom::decided_v)
-      .receive([&](training::GenerationRecord& record) { answer.last = std::move(record); },
-               [](const caf::error&) {});
 }
 
 /// Asks the node that another one has named as the leader.
@@ -102,7 +97,6 @@ Result<Answer> ask_about_job(const JoinContext& context, const std::string& addr
                            Whose::there}
                    : found.error()};
   ask_who_begins(context, daemon, answer);
-  ask_last_record(context, daemon, answer);
   return answer;
 }
 
@@ -139,8 +133,9 @@ bool may_go_on(const JoinContext& context, const training::Voter& voter) {
     return true; // it may be stopped, or cut off
   bool is_same = true;
   caf::scoped_actor self{context.system};
-  self->request(*daemon, limit, atom::vote_v)
-      .receive([&](const training::Voter& now) { is_same = now == voter; },
+  self->request(*daemon, limit, atom::begin_v, context.info.address)
+      .receive([&](const training::Voter& now, const std::string&, bool,
+                   const training::GenerationRecord&) { is_same = now == voter; },
                [](const caf::error&) {}); // it may be busy
   return is_same;
 }

@@ -100,7 +100,7 @@ void AssignmentRequest::give_up(std::int64_t request) {
               fmt::format("not admitted to the job of {}: {}", node_.leader, wait_->status().what),
               {.node = node_.leader},
               Whose::there};
-  node_.self->send(node_.membership, atom::abort_v, node_.member());
+  node_.self->send(node_.membership, atom::stop_v, node_.member(), StopReason::withdrawn);
   refuse(std::move(error));
 }
 

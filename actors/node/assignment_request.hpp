@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 class AssignmentRequest {
 public:
-  /// `taken`: called with each assignment or refusal, before GENERATION BUILDER gets it. `lost`:
+  /// `taken`: called with each assignment or refusal, before send() is answered. `lost`:
   /// called if MEMBERSHIP does not answer any more; must call refuse().
   AssignmentRequest(NodeContext& node, std::function<void(const training::NodeAssignment&)> taken,
                     std::function<void(const Error&)> lost)

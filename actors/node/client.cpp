@@ -35,7 +35,7 @@ public:
     return answer;
   }
 
-  Status ask_for_end(Stopping what) {
+  Status ask_for_end(StopReason what) {
     Status answer;
     self_->monitor(node_.node());
     self_->request(node_, left(), atom::stop_v, what)
@@ -84,7 +84,7 @@ Result<JobStatus> ask_status(const ClientOptions& options) {
   return conversation.status();
 }
 
-Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait) {
+Result<JobStatus> ask_to_stop(const ClientOptions& options, StopReason what, bool wait) {
   TROUPE_TRY(expect_threads(threads_of_client));
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/job_status.hpp"
-#include "actors/stopping.hpp"
+#include "actors/stop_reason.hpp"
 #include "core/config/cluster.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -28,6 +28,6 @@ Result<JobStatus> ask_status(const ClientOptions& options);
 /// long that takes. Returns its status from before, with an empty phase if it did not answer in
 /// time. Error: also invalid_input, if only this node is to stop, and the job needs it as its
 /// leader.
-Result<JobStatus> ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
+Result<JobStatus> ask_to_stop(const ClientOptions& options, StopReason what, bool wait);
 
 } // namespace troupe::actors

@@ -13,6 +13,7 @@ namespace troupe::actors {
 /// came from here or in a message. Thread-safe.
 class Drain {
 public:
+  /// Null: the node ends, and ask() does nothing from now on.
   void watch(const node_actor& node) {
     const std::lock_guard lock{mutex_};
     node_ = node;
@@ -21,7 +22,7 @@ public:
     {
       const std::lock_guard lock{mutex_};
       if (node_)
-        caf::anon_send(node_, atom::stop_v, Stopping::signal);
+        caf::anon_send(node_, atom::stop_v, StopReason::signal);
     }
     note();
   }
@@ -39,11 +40,6 @@ public:
   bool asked_within(std::chrono::milliseconds limit) {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, limit, [this] { return asked_; });
-  }
-  /// The node ends: ask() does nothing from now on.
-  void forget() {
-    const std::lock_guard lock{mutex_};
-    node_ = nullptr;
   }
 
 private:

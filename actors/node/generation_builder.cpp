@@ -1,8 +1,6 @@
 #include "actors/node/generation_builder.hpp"
 
-#include "actors/caf_error.hpp"
 #include "actors/roles/metrics_role.hpp"
-#include "actors/roles/traced.hpp"
 #include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
@@ -21,7 +19,7 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 } // namespace
 
-GenerationBuilderState::~GenerationBuilderState() {
+GenerationBuilder::~GenerationBuilder() {
   generation_.reset(); // its streams call actors while they run
   if (leads_)
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
@@ -29,27 +27,17 @@ GenerationBuilderState::~GenerationBuilderState() {
     withdraw_staging(training::run_folder(config()), claimed_);
 }
 
-generation_builder_actor::behavior_type GenerationBuilderState::make_behavior() {
-  return traced<generation_builder_actor>(
-      setup_.row,
-      [this](atom::build) -> caf::result<BuiltGenerationPtr> {
-        auto built = build();
-        if (built)
-          return *built;
-        const auto error = begins_afresh() ? before_first_step(built.error()) : built.error();
-        give_up(error);
-        return to_caf_error(error);
-      },
-      [this](atom::release, bool for_all) {
-        generation_.reset();
-        if (for_all && is_daemon())
-          forget_job();
-      },
-      [this](atom::halt, const RunViewPtr& view) { halt(view); },
-      [this](atom::decided, const training::GenerationRecord& record) { note_voters(record); });
+Result<BuiltGenerationPtr> GenerationBuilder::build() {
+  const auto span = setup_.row.span({metrics::SpanKind::handler, "build"});
+  auto built = build_next();
+  if (built)
+    return built;
+  const auto error = begins_afresh() ? before_first_step(built.error()) : built.error();
+  give_up(error);
+  return failure(error);
 }
 
-Result<BuiltGenerationPtr> GenerationBuilderState::build() {
+Result<BuiltGenerationPtr> GenerationBuilder::build_next() {
   if (setup_.options.witness)
     return watch();
   TROUPE_TRY(is_daemon() ? come_together() : start_alone());
@@ -72,7 +60,15 @@ Result<BuiltGenerationPtr> GenerationBuilderState::build() {
   return show();
 }
 
-void GenerationBuilderState::halt(RunViewPtr view) {
+void GenerationBuilder::release(bool for_all) {
+  const auto span = setup_.row.span({metrics::SpanKind::handler, "release"});
+  generation_.reset();
+  if (for_all && is_daemon())
+    forget_job();
+}
+
+void GenerationBuilder::halt(RunViewPtr view) {
+  const auto span = setup_.row.span({metrics::SpanKind::handler, "halt"});
   view_ = std::move(view);
   if (!generation_)
     return;
@@ -81,7 +77,7 @@ void GenerationBuilderState::halt(RunViewPtr view) {
   generation_.reset();
 }
 
-Status GenerationBuilderState::start_alone() {
+Status GenerationBuilder::start_alone() {
   TROUPE_TRY(resume_point_, training::find_resume_point(config(), training::run_folder(config())));
   admission_ = {training::single_node_assignment(static_cast<std::int32_t>(config().devices.count),
                                                  training::host_name())};
@@ -91,7 +87,7 @@ Status GenerationBuilderState::start_alone() {
   return {};
 }
 
-Status GenerationBuilderState::come_together() {
+Status GenerationBuilder::come_together() {
   admission_.reset();
   TROUPE_TRY(open_data());
   setup_.exposition.enter(metrics::JobPhase::waiting);
@@ -110,7 +106,7 @@ Status GenerationBuilderState::come_together() {
   return {};
 }
 
-Status GenerationBuilderState::share(const JoinContext& context) {
+Status GenerationBuilder::share(const JoinContext& context) {
   if (admission_->assignment.generation.shards > 0) {
     TROUPE_TRY(auto shared,
                share_shards(context, *admission_,
@@ -127,7 +123,7 @@ Status GenerationBuilderState::share(const JoinContext& context) {
 
 /// The shards of all nodes together are incomplete. The leader has offered its newest checkpoint
 /// without reading it.
-Status GenerationBuilderState::go_back() {
+Status GenerationBuilder::go_back() {
   compiled_job_->retained.clear();
   if (leads_ && inherits_ && !newest_)
     return nothing_to_go_on_from();
@@ -137,7 +133,7 @@ Status GenerationBuilderState::go_back() {
   return {};
 }
 
-void GenerationBuilderState::log_admission() const {
+void GenerationBuilder::log_admission() const {
   const auto& assignment = admission_->assignment;
   const auto& record = assignment.generation;
   if (record.nodes.size() > 1 || !record.is_first())
@@ -150,7 +146,7 @@ void GenerationBuilderState::log_admission() const {
     setup_.join.say(lacks);
 }
 
-Result<StateOffer> GenerationBuilderState::offer(const JoinContext& context) {
+Result<StateOffer> GenerationBuilder::offer(const JoinContext& context) {
   if (!joined_.membership && leads_) {
     TROUPE_TRY(resume_point_,
                training::find_resume_point(config(), training::run_folder(config())));
@@ -167,7 +163,7 @@ Result<StateOffer> GenerationBuilderState::offer(const JoinContext& context) {
   return offer;
 }
 
-tl::unexpected<Error> GenerationBuilderState::nothing_to_go_on_from() const {
+tl::unexpected<Error> GenerationBuilder::nothing_to_go_on_from() const {
   return fail(Errc::io,
               "the state that only node {} had is lost, and {} contains no checkpoint of the run; "
               "set run.output to a folder that all nodes share",
@@ -176,7 +172,7 @@ tl::unexpected<Error> GenerationBuilderState::nothing_to_go_on_from() const {
 
 /// Returns none until the run has begun: its folder may still contain an earlier run
 /// (checkpoint.resume).
-training::ResumePoint GenerationBuilderState::find_newest() const {
+training::ResumePoint GenerationBuilder::find_newest() const {
   if (!shown_ && !inherits_)
     return {};
   // With shards, it is only read if it is needed.
@@ -184,7 +180,7 @@ training::ResumePoint GenerationBuilderState::find_newest() const {
                                holds_shards() ? Verify::sizes : Verify::content);
 }
 
-Result<StateOffer> GenerationBuilderState::offer_whole(const JoinContext& context) {
+Result<StateOffer> GenerationBuilder::offer_whole(const JoinContext& context) {
   if (state())
     return StateOffer{.step = state()->header().step, .travels = true};
   if (!leads_)
@@ -201,7 +197,7 @@ Result<StateOffer> GenerationBuilderState::offer_whole(const JoinContext& contex
 }
 
 /// The state arrives when the node has an assignment.
-Status GenerationBuilderState::prepare_to_join(std::int64_t slices) {
+Status GenerationBuilder::prepare_to_join(std::int64_t slices) {
   if (compiled_job_)
     return {};
   TROUPE_TRY(prepare_compiled_job(slices, false, false));
@@ -210,15 +206,14 @@ Status GenerationBuilderState::prepare_to_join(std::int64_t slices) {
 }
 
 /// Opens the data first: other nodes must have the same, which is checked when this node joins.
-Status GenerationBuilderState::open_data() {
+Status GenerationBuilder::open_data() {
   if (data_ || compiled_job_)
     return {};
   TROUPE_TRY(data_, training::open_data(config()));
   return {};
 }
 
-Status GenerationBuilderState::prepare_compiled_job(std::int64_t slices, bool leads,
-                                                    bool is_alone) {
+Status GenerationBuilder::prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone) {
   TROUPE_TRY(open_data());
   TROUPE_TRY(auto job, training::open_job(config(), *data_, resume_point_, leads));
   auto compiled_job =
@@ -233,14 +228,14 @@ Status GenerationBuilderState::prepare_compiled_job(std::int64_t slices, bool le
   return {};
 }
 
-Result<RunViewPtr> GenerationBuilderState::open_view(const metrics::RunInfo& info) {
+Result<RunViewPtr> GenerationBuilder::open_view(const metrics::RunInfo& info) {
   view_.reset(); // the last view has the same files
   return RunView::open(generation_->job(), info, admission_->assignment,
                        !std::exchange(shown_, true), takes_files_, setup_.options,
                        setup_.exposition);
 }
 
-Result<BuiltGenerationPtr> GenerationBuilderState::show() {
+Result<BuiltGenerationPtr> GenerationBuilder::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
   std::optional<metrics::EarlierRun> before;
@@ -254,7 +249,7 @@ Result<BuiltGenerationPtr> GenerationBuilderState::show() {
   if (setup_.built)
     setup_.built();
   const auto metrics =
-      self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
+      setup_.join.system.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
           MetricsSetup{.view = std::exchange(view_, nullptr),
                        .sampler = HostSampler{*generation_},
                        .address = admission_->assignment.member().address,
@@ -272,13 +267,13 @@ Result<BuiltGenerationPtr> GenerationBuilderState::show() {
 
 /// Reports that this node cannot do its part, so that the others need not wait for it. An error
 /// that does not name another node is this one's, or one between nodes.
-void GenerationBuilderState::give_up(Error error) {
+void GenerationBuilder::give_up(Error error) {
   if (!joined_.membership || !admission_)
     return;
   if (error.where.node.empty())
     error.where.node = setup_.join.info.address;
   // Waits until they know: a node that ends before is taken for lost.
-  caf::scoped_actor self{self_->system()};
+  caf::scoped_actor self{setup_.join.system};
   self->request(joined_.membership, config().cluster.timeouts.detection, atom::failed_v,
                 admission_->assignment.generation.number, SharedFailure{std::move(error)})
       .receive([] {}, [](const caf::error&) {});

@@ -1,12 +1,10 @@
-/// GENERATION BUILDER: does the blocking work of its NODE on its own thread. It finds the other
-/// nodes, fetches the checkpoint, opens the data, compiles, connects, and drops generations that
-/// have ended.
+/// Builds the generations of a job: finds the other nodes, fetches the checkpoint, opens the data,
+/// compiles, connects, and drops generations that have ended.
 #pragma once
 
-#include "actors/interfaces.hpp"
 #include "actors/node/backoff.hpp"
-#include "actors/node/built_generation.hpp"
 #include "actors/node/joining.hpp"
+#include "actors/node/node_work.hpp"
 #include "actors/roles/run_view.hpp"
 #include "metrics/trace.hpp"
 
@@ -17,14 +15,14 @@
 
 namespace troupe::actors {
 
-/// Options, exposition and the references in `join` must outlive the actors.
+/// Options, exposition and the references in `join` must outlive the builder.
 struct GenerationBuilderSetup {
   JoinContext join; ///< without what depends on the generations before
   const RunOptions& options;
   metrics::Exposition& exposition;
   metrics::Trace trace = {};
   std::function<void()> built = {}; ///< called when a generation is about to train
-  metrics::Track row = {};          ///< of the actor in the timeline
+  metrics::Track row = {};          ///< in the timeline
 };
 
 /// Builds one generation after the other, with the compiled job and the MEMBERSHIP of the first.
@@ -32,39 +30,37 @@ struct GenerationBuilderSetup {
 /// A build can be cancelled while it waits for nodes and checkpoints; on a single node also before
 /// each device is prepared. Ranks that connect wait for each other: if one cannot connect,
 /// MEMBERSHIP tells the others.
-class GenerationBuilderState {
+class GenerationBuilder final : public NodeWork {
 public:
   static inline const char* name = "generation_builder";
 
-  GenerationBuilderState(generation_builder_actor::pointer self, GenerationBuilderSetup setup)
-      : self_{self}, setup_{std::move(setup)}, returns_{
-                                                   setup_.join.config.cluster.timeouts.detection} {}
-  ~GenerationBuilderState();
-  GenerationBuilderState(const GenerationBuilderState&) = delete;
-  GenerationBuilderState& operator=(const GenerationBuilderState&) = delete;
-  generation_builder_actor::behavior_type make_behavior();
+  explicit GenerationBuilder(GenerationBuilderSetup setup)
+      : setup_{std::move(setup)}, returns_{setup_.join.config.cluster.timeouts.detection} {}
+  ~GenerationBuilder() override;
+
+  Result<BuiltGenerationPtr> build() override;
+  void halt(RunViewPtr view) override;
+  void release(bool for_all) override;
+  void note_voters(const training::GenerationRecord& record) override;
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  Result<BuiltGenerationPtr> build();
+  Result<BuiltGenerationPtr> build_next();
   Result<BuiltGenerationPtr> watch();
   JoinContext context();
   Status come_together();
   Status find_job(const JoinContext& context);
   Result<Admission> find_admission(JoinContext& context);
-  Result<Admission> enter_job(const JoinContext& context);
   Status follow_or_lead(JoinContext& context, const Error& lost);
   bool is_leaderless(const Error& error) const;
   Result<Admission> with_folder(Result<Admission> admission);
   Status claim_folder(const training::GenerationRecord& record, const std::string& before);
   bool writes_here(const std::string& writer) const;
   void remember_members() const;
-  void note_voters(const training::GenerationRecord& record);
   void remove_staging() const;
   void forget_job() const;
   Status open_data();
-  training::TrainingData training_data() const;
   Result<StateOffer> offer(const JoinContext& context);
   Result<StateOffer> offer_whole(const JoinContext& context);
   training::ResumePoint find_newest() const;
@@ -81,7 +77,6 @@ private:
   Status prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
   Result<BuiltGenerationPtr> show();
-  void halt(RunViewPtr view);
   Result<RunViewPtr> open_view(const metrics::RunInfo& info);
   void give_up(Error error);
   const Config& config() const { return setup_.join.config; }
@@ -89,7 +84,6 @@ private:
   /// The state that this node would resume from; null: only the seed.
   StateSourcePtr& state() { return compiled_job_ ? compiled_job_->state : resume_point_.state; }
 
-  generation_builder_actor::pointer self_;
   GenerationBuilderSetup setup_;
   ReturnDelay returns_;
   JobHandle joined_;          ///< the MEMBERSHIP of this node or of the leader

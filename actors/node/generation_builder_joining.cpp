@@ -1,4 +1,4 @@
-// The join of GENERATION BUILDER to the nodes of a job, and the files that it needs to return.
+// The join of a node to the other nodes of a job, and the files that it needs to return.
 #include "actors/node/generation_builder.hpp"
 #include "actors/node/previous_members.hpp"
 #include "core/atomic_file.hpp"
@@ -10,7 +10,7 @@
 namespace troupe::actors {
 
 /// Takes part as a witness, which never gets an assignment: returns when the job ends.
-Result<BuiltGenerationPtr> GenerationBuilderState::watch() {
+Result<BuiltGenerationPtr> GenerationBuilder::watch() {
   setup_.exposition.enter(metrics::JobPhase::waiting);
   setup_.join.say(
       "this node is a witness: it votes on the membership of the job, and does not train");
@@ -21,13 +21,16 @@ Result<BuiltGenerationPtr> GenerationBuilderState::watch() {
                            : admission.error());
 }
 
-JoinContext GenerationBuilderState::context() {
+JoinContext GenerationBuilder::context() {
   auto context = setup_.join;
   context.prepare = [this](std::int64_t slices) { return prepare_to_join(slices); };
   context.left_out = [this] { return returns_.next(Clock::now()); };
   context.has_had_assignment = last_.number > 0;
-  if (!setup_.options.witness)
-    context.info.training = training_data();
+  if (data_)
+    context.info.training = data_->identity;
+  else if (compiled_job_) // a witness has neither
+    context.info.training = {compiled_job_->job->data_fingerprint,
+                             compiled_job_->job->training->dataset().size()};
   context.info.has_lost_folder = leads_ && !claimed_.empty() && !writes_here(claimed_);
   const auto before = read_members(training::run_folder(config()));
   context.info.generation = std::max(last_.number, before.generation);
@@ -39,27 +42,21 @@ JoinContext GenerationBuilderState::context() {
   return context;
 }
 
-/// Precondition: the data are open.
-training::TrainingData GenerationBuilderState::training_data() const {
-  if (data_)
-    return data_->identity;
-  return {compiled_job_->job->data_fingerprint, compiled_job_->job->training->dataset().size()};
-}
-
-bool GenerationBuilderState::writes_here(const std::string& writer) const {
+bool GenerationBuilder::writes_here(const std::string& writer) const {
   std::error_code ignored;
   return std::filesystem::exists(staging_of(training::run_folder(config()), writer), ignored);
 }
 
 /// Writes members.json. In a shared folder the leader does so for all nodes.
-void GenerationBuilderState::remember_members() const {
+void GenerationBuilder::remember_members() const {
   if (!leads_ && writes_here(last_.writer))
     return;
   if (const auto written = write_members(training::run_folder(config()), last_); !written)
     setup_.join.say(written.error().message);
 }
 
-void GenerationBuilderState::note_voters(const training::GenerationRecord& record) {
+void GenerationBuilder::note_voters(const training::GenerationRecord& record) {
+  const auto span = setup_.row.span({metrics::SpanKind::handler, "decided"});
   const bool is_revision = record.job == last_.job && record.number == last_.number;
   if (!is_revision || record.order() <= last_.order())
     return;
@@ -69,14 +66,14 @@ void GenerationBuilderState::note_voters(const training::GenerationRecord& recor
 
 /// Removes the staging directories of an earlier process of this node, which led and was killed. A
 /// leader does so when it claims the folder.
-void GenerationBuilderState::remove_staging() const {
+void GenerationBuilder::remove_staging() const {
   const auto folder = training::run_folder(config());
   if (!leads_ && !writes_here(last_.writer) && metrics::check_unwritten(folder))
     remove_earlier_staging(folder, last_.writer);
 }
 
 /// Removes the job's files: no node continues it.
-void GenerationBuilderState::forget_job() const {
+void GenerationBuilder::forget_job() const {
   const auto folder = training::run_folder(config());
   const auto is_own = leads_ ? writes_here(claimed_) : !writes_here(last_.writer);
   if (is_own)
@@ -87,8 +84,8 @@ void GenerationBuilderState::forget_job() const {
 
 /// Claims the run's folder for this leader: the files of the last leader, if the folder is shared,
 /// and the writer lock. A leader that was frozen while others led claims it again.
-Status GenerationBuilderState::claim_folder(const training::GenerationRecord& record,
-                                            const std::string& before) {
+Status GenerationBuilder::claim_folder(const training::GenerationRecord& record,
+                                       const std::string& before) {
   if (!leads_ || record.writer == claimed_)
     return {};
   const auto folder = training::run_folder(config());
@@ -114,7 +111,7 @@ Status GenerationBuilderState::claim_folder(const training::GenerationRecord& re
 /// Finds out whether this node leads or joins. A node that may begin a job first asks whether
 /// others continue one. For a node that only joins others, this stays undecided, because they may
 /// not run yet.
-Status GenerationBuilderState::find_job(const JoinContext& context) {
+Status GenerationBuilder::find_job(const JoinContext& context) {
   if (!may_begin(config().cluster, context.info.address))
     return {};
   const auto before = read_members(training::run_folder(config()));
@@ -126,9 +123,12 @@ Status GenerationBuilderState::find_job(const JoinContext& context) {
   return {};
 }
 
-/// Gets an assignment. If the leader is lost, gets it from the successor, or becomes the successor.
-Result<Admission> GenerationBuilderState::find_admission(JoinContext& context) {
-  auto admission = with_folder(enter_job(context));
+/// Gets an assignment in the job of this node, or in one that it joins. If the leader is lost, gets
+/// it from the successor, or becomes the successor.
+Result<Admission> GenerationBuilder::find_admission(JoinContext& context) {
+  const bool has_job = leads_ || last_.number > 0;
+  auto admission =
+      with_folder(has_job ? take_assignment(context, joined_) : join_job(context, joined_));
   while (!admission && is_leaderless(admission.error())) {
     TROUPE_TRY(follow_or_lead(context, admission.error()));
     admission = with_folder(take_assignment(context, joined_));
@@ -138,7 +138,7 @@ Result<Admission> GenerationBuilderState::find_admission(JoinContext& context) {
 
 /// Claims the run's folder. A leader that was stopped meanwhile may be too late for it: then
 /// another node leads.
-Result<Admission> GenerationBuilderState::with_folder(Result<Admission> admission) {
+Result<Admission> GenerationBuilder::with_folder(Result<Admission> admission) {
   if (!admission)
     return admission;
   const auto before = std::exchange(last_, admission->assignment.generation);
@@ -146,22 +146,15 @@ Result<Admission> GenerationBuilderState::with_folder(Result<Admission> admissio
   return admission;
 }
 
-/// Gets an assignment in the job of this node, or in one that it joins.
-Result<Admission> GenerationBuilderState::enter_job(const JoinContext& context) {
-  if (leads_ || last_.number > 0)
-    return take_assignment(context, joined_);
-  return join_job(context, joined_);
-}
-
 /// Whether other nodes can tell where the job continues.
-bool GenerationBuilderState::is_leaderless(const Error& error) const {
+bool GenerationBuilder::is_leaderless(const Error& error) const {
   if (!setup_.join.consensus || last_.voters.size() < 2)
     return false;
   const bool has_left = error.code == Errc::stopped && error.where.node == joined_.leader;
   return error.code == Errc::network || has_left;
 }
 
-Status GenerationBuilderState::follow_or_lead(JoinContext& context, const Error& lost) {
+Status GenerationBuilder::follow_or_lead(JoinContext& context, const Error& lost) {
   if (std::exchange(leads_, false)) { // which the others no longer know
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
     view_.reset(); // its files are another node's now

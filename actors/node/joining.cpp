@@ -97,6 +97,37 @@ WorkerGroups groups_of(const ParallelConfig& parallel) {
                                                : "parallel.shard_group"};
 }
 
+Result<training::NodeAssignment> ask_for_assignment(const JoinContext& context,
+                                                    const JobHandle& job) {
+  Result<training::NodeAssignment> answer;
+  auto info = context.info;
+  if (info.workers > 0 && job.leader != info.address) // the leader's MEMBERSHIP has limits
+    info.time_left_ms = longest_wait_for_assignment(context.config.cluster.timeouts).count();
+  caf::scoped_actor self{context.system};
+  // NODE answers when that time is over.
+  self->request(context.node, caf::infinite, atom::join_v, job.membership, job.leader, info)
+      .receive(
+          [&](const training::NodeAssignment& assignment) { answer = assignment; },
+          [&](const caf::error& error) {
+            answer = failure(from_caf_error(
+                error, {Errc::network, "could not join the job", {.node = context.info.address}}));
+          });
+  return answer;
+}
+
+/// Whether the leader has handed over: then CONSENSUS knows which node leads now.
+bool has_handed_over(const Error& error, const JobHandle& job) {
+  return error.code == Errc::stopped && !job.leader.empty() && error.where.node == job.leader;
+}
+
+/// Returns the job of the first known daemon that has one.
+std::optional<JobHandle> ask_around(const JoinContext& context) {
+  for (const auto& address : known_peers(context))
+    if (auto found = ask_for_job(context, address); found)
+      return *found;
+  return std::nullopt;
+}
+
 } // namespace
 
 Status pause_before_retry(const JoinContext& context, Waits::Row& wait,
@@ -145,28 +176,6 @@ Result<StateOffer> offer_resume_point(const JoinContext& context,
   return offer;
 }
 
-namespace {
-
-Result<training::NodeAssignment> ask_for_assignment(const JoinContext& context,
-                                                    const JobHandle& job) {
-  Result<training::NodeAssignment> answer;
-  auto info = context.info;
-  if (info.workers > 0 && job.leader != info.address) // the leader's MEMBERSHIP has limits
-    info.time_left_ms = longest_wait_for_assignment(context.config.cluster.timeouts).count();
-  caf::scoped_actor self{context.system};
-  // NODE answers when that time is over.
-  self->request(context.node, caf::infinite, atom::join_v, job.membership, job.leader, info)
-      .receive(
-          [&](const training::NodeAssignment& assignment) { answer = assignment; },
-          [&](const caf::error& error) {
-            answer = failure(from_caf_error(
-                error, {Errc::network, "could not join the job", {.node = context.info.address}}));
-          });
-  return answer;
-}
-
-} // namespace
-
 Result<Admission> take_assignment(const JoinContext& context, const JobHandle& job) {
   while (true) {
     TROUPE_TRY(const auto assignment, ask_for_assignment(context, job));
@@ -184,15 +193,6 @@ Result<Admission> take_assignment(const JoinContext& context, const JobHandle& j
       return fail(Errc::stopped, "asked to stop while the other nodes continue without this node");
   }
 }
-
-namespace {
-
-/// Whether the leader has handed over: then CONSENSUS knows which node leads now.
-bool has_handed_over(const Error& error, const JobHandle& job) {
-  return error.code == Errc::stopped && !job.leader.empty() && error.where.node == job.leader;
-}
-
-} // namespace
 
 Result<Admission> join_job(const JoinContext& context, JobHandle& job) {
   const auto& timeouts = context.config.cluster.timeouts;
@@ -221,18 +221,6 @@ Result<Admission> join_job(const JoinContext& context, JobHandle& job) {
     TROUPE_TRY(pause_before_retry(context, wait, backoff.next(), admission.error()));
   }
 }
-
-namespace {
-
-/// Returns the job of the first known daemon that has one.
-std::optional<JobHandle> ask_around(const JoinContext& context) {
-  for (const auto& address : known_peers(context))
-    if (auto found = ask_for_job(context, address); found)
-      return *found;
-  return std::nullopt;
-}
-
-} // namespace
 
 Result<JobHandle> find_successor(const JoinContext& context, LeaderLoss& leader_loss) {
   constexpr std::chrono::milliseconds pause{25}; // training stands still

@@ -1,8 +1,8 @@
 /// The roles of a generation on this host: spawns, watches and ends them for NODE.
 #pragma once
 
-#include "actors/node/built_generation.hpp"
 #include "actors/node/node_context.hpp"
+#include "actors/node/node_work.hpp"
 
 #include <functional>
 #include <optional>

@@ -2,19 +2,19 @@
 
 #include "actors/caf_error.hpp"
 #include "actors/node/probing.hpp"
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "core/units.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 namespace troupe::actors {
 
 namespace {
-
-/// In the error of a GENERATION BUILDER that has died.
-constexpr const char* builder_name = "generation_builder";
 
 /// The outcome of a node whose last generation has not ended the job.
 RunOutcomePtr not_trained(Error error) {
@@ -32,14 +32,15 @@ node_actor::behavior_type NodeState::make_behavior() {
   });
   return traced<node_actor>(
       node_.setup.row, [this](atom::join) { return membership(); },
-      [this](atom::begin, const std::string& requester) { return begins(requester); },
+      [this](atom::begin, const std::string& requester) { return view_for(requester); },
       [this](atom::introduce, const training::Voter& who, const peer_actor& peer) {
         return add_peer(who, peer);
       },
       [this](atom::join, const membership_actor& membership, const std::string& leader,
              const NodeInfo& info) { return take_part(membership, leader, info); },
-      [this](atom::run, const generation_builder_actor& builder) { return run(builder); },
-      [this](atom::finish, const JobEnd& end) { finish(end); },
+      [this](atom::run, const NodeWorkPtr& work) { return run(work); },
+      [](atom::done, const FollowUpPtr& then) { (*then)(); },
+      [this](atom::finish, const JobEnd& end) { return stop(StopReason::told, end); },
       [this](atom::abort, std::int64_t generation, const Error& error) {
         cancel_connecting(generation, error);
       },
@@ -53,9 +54,8 @@ node_actor::behavior_type NodeState::make_behavior() {
         node_.identity = self;
         node_.consensus = consensus;
       },
-      [this](atom::vote) { return node_.identity; },
-      [this](atom::stop, Stopping what) { return stops_.stop(what); },
-      [this](atom::status) { return status(); }, [this](atom::decided) { return last_record(); });
+      [this](atom::stop, StopReason reason) { return stop(reason); },
+      [this](atom::status) { return status(); });
 }
 
 caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Voter& who,
@@ -65,12 +65,6 @@ caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Vot
   return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
 }
 
-caf::result<training::GenerationRecord> NodeState::last_record() const {
-  if (node_.consensus && !end_)
-    return node_.self->delegate(node_.consensus, atom::decided_v);
-  return training::GenerationRecord{.number = 0};
-}
-
 /// Learns a record. This node may have no assignment in it, and wait for one.
 void NodeState::learn(const training::GenerationRecord& record) {
   told_ = record.number;
@@ -78,8 +72,11 @@ void NodeState::learn(const training::GenerationRecord& record) {
     node_.self->send(node_.consensus, atom::decided_v, record);
   if (record.number == known_) {
     voters_ = record.voters.size();
-    if (builder_)
-      node_.self->send(builder_, atom::decided_v, record);
+    if (work_)
+      do_blocking([record](NodeWork& work) -> FollowUp {
+        work.note_voters(record);
+        return [] {};
+      });
   }
   const bool is_spare = std::ranges::count(record.spares, node_.identity.address) > 0;
   if (request_.is_pending() && is_spare)
@@ -101,25 +98,51 @@ caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
                          "this daemon accepts probe orders only from the leader of its job");
 }
 
-caf::result<RunOutcomePtr> NodeState::run(const generation_builder_actor& builder) {
-  builder_ = builder;
+caf::result<RunOutcomePtr> NodeState::run(const NodeWorkPtr& work) {
+  work_ = work;
   outcome_ = node_.self->make_response_promise<RunOutcomePtr>();
   build();
   return outcome_;
 }
 
-void NodeState::build() {
-  node_.self->request(builder_, caf::infinite, atom::build_v)
-      .then([this](const BuiltGenerationPtr& built) { train(built); },
-            [this](const caf::error& error) {
-              not_built(
-                  from_caf_error(error, {Errc::internal,
-                                         "the generation builder died",
-                                         {.node = training::host_name(), .actor = builder_name}}));
-            });
+/// Runs a part of the blocking work, after the earlier ones. It returns what this node does when it
+/// is done.
+void NodeState::do_blocking(Task task) {
+  tasks_.push_back(std::move(task));
+  if (tasks_.size() == 1)
+    begin_task();
 }
 
-/// Ends a generation. GENERATION BUILDER retains this node's state for the next one if it is whole.
+/// Destroys the task before the next one begins, because it may own the run's view.
+void NodeState::begin_task() {
+  node_.setup.run_blocking([this, task = std::exchange(tasks_.front(), {}), work = work_,
+                            me = node_actor{node_.self}]() mutable {
+    FollowUp then;
+    try {
+      then = std::exchange(task, {})(*work);
+    } catch (const std::exception& exception) {
+      const Error error{Errc::internal,
+                        std::string{"the generation builder died: "} + exception.what(),
+                        {.node = training::host_name(), .actor = "generation_builder"}};
+      then = [this, error] { give_up(error); };
+    }
+    resume_in(me, [this, then = std::move(then)] {
+      tasks_.pop_front();
+      if (!tasks_.empty())
+        begin_task();
+      then();
+    });
+  });
+}
+
+void NodeState::build() {
+  do_blocking([this](NodeWork& work) -> FollowUp {
+    const auto built = work.build();
+    return [this, built] { built ? train(*built) : not_built(built.error()); };
+  });
+}
+
+/// Ends a generation. This node's state is retained for the next one if it is whole.
 void NodeState::halt(std::int64_t generation, const Error& reason) {
   if (has_ended())
     return;
@@ -155,7 +178,10 @@ void NodeState::end_generation() {
             totals_ = totals;
             release_roles();
           },
-          [](const caf::error&) {}); // it has died; down() is told the reason
+          [this](const caf::error&) { // it has died; down() is told the reason
+            if (ended_)               // it had ended the job before
+              release_roles();
+          });
 }
 
 /// Ends the remaining roles. METRICS ends with its answer.
@@ -170,26 +196,27 @@ void NodeState::release_roles() {
 }
 
 void NodeState::form_next(RunViewPtr view) {
-  if (ended_) // the job ended just before the halt
-    return release(ended_);
-  if (end_) // the job ended since then
-    return tell_outcome(*end_);
+  if (ended_ || end_) // the job ended just before the halt, or since then
+    return conclude(end_.value_or(JobEnd{}));
   if (node_.hands_over)
     return leave_vote([this] { release(not_trained(*node_.hands_over)); });
   node_.coordinator = nullptr;
   roles_.drop();
-  const auto then = [this] { build(); }; // build() reports it if GENERATION BUILDER has died
-  node_.self->request(builder_, caf::infinite, atom::halt_v, std::move(view))
-      .then(then, [then](const caf::error&) { then(); });
+  do_blocking([this, view = std::move(view)](NodeWork& work) -> FollowUp {
+    work.halt(view);
+    return [this] { build(); }; // after this handler, which owns the view too
+  });
 }
 
 /// Tries again if the generation was halted meanwhile, or if the build has failed before this node
-/// requested an assignment in the next one. Nodes that end with the job become unreachable for a
-/// node that is still building. The end of the job is then the better error.
-void NodeState::not_built(Error error) {
-  const bool builder_died = error.where.actor == builder_name;
-  if (phase_ == NodePhase::recovering && !builder_died)
-    return build();
+/// requested an assignment in the next one.
+void NodeState::not_built(const Error& error) {
+  phase_ == NodePhase::recovering ? build() : give_up(error);
+}
+
+/// Nodes that end with the job become unreachable for a node that is still building. The end of the
+/// job is then the better error.
+void NodeState::give_up(Error error) {
   if ((error.code == Errc::network || error.code == Errc::stopped) && end_)
     error = why_ended();
   if (!end_)
@@ -204,7 +231,7 @@ void NodeState::train(const BuiltGenerationPtr& built) {
   roles_.take(built);
   enter(NodeEvent::built);
   if (end_)
-    tell_outcome(*end_);
+    conclude(*end_);
   else if (phase_ == NodePhase::recovering)
     let_go({Errc::network, "the generation ended before it started"});
   else if (roles_.leads())
@@ -219,10 +246,14 @@ void NodeState::lead() {
   if (node_.membership)
     node_.self->send(node_.membership, atom::lead_v, node_.coordinator);
   if (stops_.stops_job())
-    node_.self->send(node_.coordinator, atom::stop_v);
+    node_.self->send(node_.coordinator, atom::stop_v, asked_to_stop());
   node_.self->request(node_.coordinator, caf::infinite, atom::run_v)
-      .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
-            [](const caf::error&) {}); // it has died; down() is told the reason
+      .then(
+          [this](const RunOutcomePtr& outcome) {
+            ended_ = outcome;
+            stop(StopReason::ended, {.result = outcome->summary, .error = outcome->error});
+          },
+          [](const caf::error&) {}); // it has died; down() is told the reason
 }
 
 void NodeState::follow() {
@@ -241,14 +272,6 @@ void NodeState::follow() {
           });
 }
 
-void NodeState::lost_coordinator(const Error& error) {
-  const auto end = failed_end(error);
-  enter(NodeEvent::end);
-  if (node_.membership) // otherwise the others would wait for the end
-    node_.self->send(node_.membership, atom::finish_v, end);
-  tell_outcome(end);
-}
-
 void NodeState::down(const caf::down_msg& down) {
   if (node_.membership && down.source == node_.membership.address())
     return lost_leader(down.reason);
@@ -256,7 +279,7 @@ void NodeState::down(const caf::down_msg& down) {
   if (!error)
     return;
   if (down.source == node_.coordinator.address())
-    lost_coordinator(*error);
+    stop(StopReason::died, failed_end(*error));
   else if (phase_ == NodePhase::training)
     node_.self->send(node_.coordinator, atom::failed_v, *error);
 }
@@ -282,8 +305,10 @@ void NodeState::lost_leader(const Error& error) {
   if (request_.is_pending())
     return request_.refuse(error);
   const bool may_be_succeeded = node_.consensus && voters_ > 1 && !has_ended();
-  if (!may_be_succeeded)
-    return finish(failed_end(error));
+  if (!may_be_succeeded) {
+    stop(StopReason::told, failed_end(error));
+    return;
+  }
   leave();
   halt(number(), error);
 }

@@ -5,8 +5,10 @@
 #include "actors/node/assignment_request.hpp"
 #include "actors/node/local_roles.hpp"
 #include "actors/node/node_phase.hpp"
+#include "actors/node/node_work.hpp"
 #include "actors/node/stop_requests.hpp"
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,8 +16,8 @@
 
 namespace troupe::actors {
 
-/// Runs generations: build (GENERATION BUILDER), train, and then either halt, which leads to the
-/// next generation, or ended, which ends the job (conclude). node_phase.hpp has all phases. The
+/// Runs generations: build (NodeWork), train, and then either halt, which leads to the next
+/// generation, or stop, which ends the job. node_phase.hpp has all phases. The
 /// leader spawns COORDINATOR. MEMBERSHIP tells the other nodes of COORDINATOR and of both ends.
 /// Without MEMBERSHIP (`troupe train`) there is a single node. When MEMBERSHIP is lost the
 /// generation is over too, and CONSENSUS knows where the next one gathers.
@@ -37,7 +39,10 @@ private:
   }
 
   caf::result<membership_actor, std::string> membership() const;
-  caf::result<std::string, bool> begins(const std::string& requester) const;
+  using View =
+      caf::typed_response_promise<training::Voter, std::string, bool, training::GenerationRecord>;
+  View view_for(const std::string& requester) const;
+  std::string who_begins(const std::string& requester) const;
   caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who,
                                                     const peer_actor& peer);
   caf::result<training::NodeAssignment> take_part(const membership_actor& membership,
@@ -46,7 +51,6 @@ private:
   void leave();
   caf::result<std::vector<BrokenLink>> probe(const ProbeOrder& order);
   void learn(const training::GenerationRecord& record);
-  caf::result<training::GenerationRecord> last_record() const;
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   void note_halted();
@@ -54,23 +58,26 @@ private:
   void end_generation();
   void release_roles();
   void form_next(RunViewPtr view);
-  caf::result<RunOutcomePtr> run(const generation_builder_actor& builder);
+  caf::result<RunOutcomePtr> run(const NodeWorkPtr& work);
+  using Task = std::function<FollowUp(NodeWork&)>;
+  void do_blocking(Task task);
+  void begin_task();
   void build();
-  void not_built(Error error);
+  void not_built(const Error& error);
+  void give_up(Error error);
   void train(const BuiltGenerationPtr& built);
   void lead();
   void follow();
   void down(const caf::down_msg& down);
-  void lost_coordinator(const Error& error);
   void lost_leader(const caf::error& reason);
   void lost_leader(const Error& error);
   void follow_to(const std::string& address);
-  void ended(const RunOutcomePtr& outcome);
-  void finish(const JobEnd& end);
+  caf::result<void> stop(StopReason reason, const JobEnd& end = {});
+  void end_job(StopReason reason, const JobEnd& end);
+  void note_end(const JobEnd& end);
   Error why_ended() const;
-  void tell_outcome(const JobEnd& end);
+  void conclude(const JobEnd& end);
   void leave_vote(const std::function<void()>& then);
-  void conclude(const RunOutcomePtr& outcome);
   void release(const RunOutcomePtr& outcome);
   void deliver(const RunOutcomePtr& outcome);
   void end_all();
@@ -86,7 +93,8 @@ private:
                              [this](const Error& error) { lost_leader(error); }};
   StopRequests stops_{node_};
   LocalRoles roles_{node_};
-  generation_builder_actor builder_;
+  NodeWorkPtr work_;
+  std::deque<Task> tasks_; ///< parts of the blocking work; the first one runs, and is empty
   caf::typed_response_promise<RunOutcomePtr> outcome_;
   RunOutcomePtr ended_;       ///< outcome of the job, on the leader
   std::optional<JobEnd> end_; ///< of a job that another node leads or that this one never joined

@@ -38,17 +38,33 @@ caf::result<membership_actor, std::string> NodeState::membership() const {
   return to_caf_error({Errc::network, "it is still looking for a job itself", {}, Whose::there});
 }
 
-/// Returns the node that should begin a job (empty: this one takes part in one), and whether its
-/// job has ended. With a single address in cluster.join this node never begins one, and agrees with
-/// any asking node.
-caf::result<std::string, bool> NodeState::begins(const std::string& requester) const {
+/// Answers a daemon that would begin a job.
+NodeState::View NodeState::view_for(const std::string& requester) const {
+  auto view =
+      node_.self
+          ->make_response_promise<training::Voter, std::string, bool, training::GenerationRecord>();
+  const auto answer = [view, self = node_.identity, begins = who_begins(requester),
+                       has_ended = end_.has_value()](const training::GenerationRecord& last) {
+    View{view}.deliver(self, begins, has_ended, last);
+  };
+  const training::GenerationRecord none{.number = 0};
+  if (node_.consensus && !end_)
+    node_.self->request(node_.consensus, node_.setup.timeouts.detection, atom::decided_v)
+        .then(answer, [answer, none](const caf::error&) { answer(none); });
+  else
+    answer(none);
+  return view;
+}
+
+/// Returns the node that should begin a job; empty: this one takes part in one. With a single
+/// address in cluster.join this node never begins one, and agrees with any asking node.
+std::string NodeState::who_begins(const std::string& requester) const {
   if (node_.membership && !end_ && node_.leader != requester)
-    return {std::string{}, false};
+    return {};
   const auto& join = node_.setup.join;
-  const auto begins = join.empty()       ? node_.identity.address
-                      : join.size() == 1 ? requester
-                                         : join.front();
-  return {begins, end_.has_value()};
+  if (join.empty())
+    return node_.identity.address;
+  return join.size() == 1 ? requester : join.front();
 }
 
 caf::result<training::NodeAssignment>

@@ -24,6 +24,8 @@ struct NodeSetup {
   std::string metrics = {};      ///< HOST:PORT of its /metrics; empty: off
   bool ends_for_all = false;     ///< a launcher started it with the others, and asks all to end
   std::function<void()> stopped; ///< called when the node is asked to stop
+  /// Runs a task on a thread that may block.
+  std::function<void(std::function<void()>)> run_blocking = [](const auto& task) { task(); };
   /// Connects ranks to those of other nodes; null: a single node.
   std::shared_ptr<collectives::DataPlane> data_plane = nullptr;
   metrics::Track row = {}; ///< of the actor in the timeline

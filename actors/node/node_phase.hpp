@@ -10,7 +10,7 @@ namespace troupe::actors {
 enum class NodePhase : std::uint8_t {
   joining,    ///< looks for a job, or for its next leader
   waiting,    ///< has requested an assignment
-  building,   ///< has an assignment; GENERATION BUILDER prepares the generation
+  building,   ///< has an assignment, and prepares the generation
   training,   ///< its roles run, or wait for COORDINATOR
   recovering, ///< the generation is over, and the node has not requested the next assignment yet
   draining,   ///< the job has ended for this node
@@ -18,10 +18,10 @@ enum class NodePhase : std::uint8_t {
 };
 
 enum class NodeEvent : std::uint8_t {
-  request, ///< GENERATION BUILDER has this node request an assignment
+  request, ///< this node requests an assignment
   refusal, ///< the request was refused, withdrawn, or lost with the leader
   assignment,
-  built, ///< GENERATION BUILDER has built the generation; a single node needs no assignment
+  built, ///< the generation is ready; a single node needs no assignment
   halt,  ///< the generation is over
   end,   ///< the job has ended for this node
   release

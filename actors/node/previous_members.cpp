@@ -28,15 +28,6 @@ std::vector<training::Voter> others(const JoinContext& context, const Members& b
   return voters;
 }
 
-} // namespace
-
-bool may_begin(const ClusterConfig& cluster, const std::string& address) {
-  const auto& join = cluster.join;
-  return join.empty() || (join.size() > 1 && join.front() == address);
-}
-
-namespace {
-
 /// The answers of all known nodes, each asked once.
 struct Round {
   std::optional<JobHandle> job = {};
@@ -121,6 +112,11 @@ std::string objection(const Round& round, const JoinContext& context, std::size_
 }
 
 } // namespace
+
+bool may_begin(const ClusterConfig& cluster, const std::string& address) {
+  const auto& join = cluster.join;
+  return join.empty() || (join.size() > 1 && join.front() == address);
+}
 
 Result<std::optional<JobHandle>> find_running_job(const JoinContext& context, Members before) {
   auto known = others(context, before);

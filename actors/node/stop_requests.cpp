@@ -2,23 +2,22 @@
 
 namespace troupe::actors {
 
-caf::result<void> StopRequests::stop(Stopping what) {
-  if (what == Stopping::node)
+caf::result<void> StopRequests::stop(StopReason reason) {
+  if (reason == StopReason::node)
     return leave();
-  what == Stopping::job ? stop_job() : end();
+  if (reason == StopReason::job)
+    stop_job();
+  else if (reason == StopReason::signal)
+    end();
   return caf::unit;
 }
 
 void StopRequests::stop_job() {
   stops_job_ = true;
-  send_stop();
-}
-
-void StopRequests::send_stop() {
   if (node_.membership)
-    node_.self->send(node_.membership, atom::stop_v);
+    node_.self->send(node_.membership, atom::stop_v, node_.member(), StopReason::job);
   else if (node_.coordinator)
-    node_.self->send(node_.coordinator, atom::stop_v);
+    node_.self->send(node_.coordinator, atom::stop_v, asked_to_stop());
   node_.setup.stopped();
 }
 
@@ -33,12 +32,10 @@ void StopRequests::end() {
   if (leads && asked_ == node_.membership.address())
     return; // it answers when it can hand over
   asked_ = node_.membership.address();
-  ask_to_leave(
-      true, [] {},
-      [this](const caf::error&) {
-        if (node_.leads())
-          send_stop();
-      });
+  ask_to_leave(StopReason::signal, [this](const caf::error& refused) {
+    if (refused && node_.leads())
+      stop_job();
+  });
   if (!leads)
     node_.setup.stopped();
 }
@@ -47,7 +44,7 @@ void StopRequests::repeat() {
   if (leaves_)
     end();
   else if (stops_job_ && !node_.leads()) // else it stops the job when it trains
-    node_.self->send(node_.membership, atom::stop_v);
+    node_.self->send(node_.membership, atom::stop_v, node_.member(), StopReason::job);
 }
 
 /// Between two leaders: leaves the next one.
@@ -64,23 +61,23 @@ caf::result<void> StopRequests::leave() {
     return caf::unit;
   }
   auto promise = node_.self->make_response_promise<void>();
-  ask_to_leave(
-      false, [promise]() mutable { promise.deliver(); },
-      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  ask_to_leave(StopReason::node, [promise](const caf::error& refused) mutable {
+    refused ? promise.deliver(refused) : promise.deliver();
+  });
   return promise;
 }
 
-void StopRequests::ask_to_leave(bool waits, std::function<void()> left,
-                                std::function<void(const caf::error&)> refused) {
-  node_.self->request(node_.membership, caf::infinite, atom::leave_v, node_.member(), waits)
+void StopRequests::ask_to_leave(StopReason reason,
+                                const std::function<void(const caf::error&)>& answered) {
+  node_.self->request(node_.membership, caf::infinite, atom::stop_v, node_.member(), reason)
       .then(
-          [this, left = std::move(left), led = node_.leads()] {
+          [this, answered, led = node_.leads()] {
             if (led && !node_.hands_over)
               node_.hands_over = handed_over();
             node_.setup.stopped();
-            left();
+            answered({});
           },
-          std::move(refused));
+          answered);
 }
 
 } // namespace troupe::actors

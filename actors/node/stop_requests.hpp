@@ -11,8 +11,8 @@ class StopRequests {
 public:
   explicit StopRequests(NodeContext& node) : node_{node} {}
 
-  /// The answer of Stopping::node: that of MEMBERSHIP.
-  caf::result<void> stop(Stopping what);
+  /// The answer of StopReason::node is that of MEMBERSHIP.
+  caf::result<void> stop(StopReason reason);
   /// Repeats a request that this node had when it lost its leader, because the next leader does not
   /// know of it.
   void repeat();
@@ -21,12 +21,11 @@ public:
 
 private:
   void stop_job();
-  void send_stop();
   void end();
   void leave_next();
   caf::result<void> leave();
-  void ask_to_leave(bool waits, std::function<void()> left,
-                    std::function<void(const caf::error&)> refused);
+  /// `answered`: called with the error of a refusal, or an empty one.
+  void ask_to_leave(StopReason reason, const std::function<void(const caf::error&)>& answered);
 
   NodeContext& node_;
   bool stops_job_ = false, leaves_ = false;

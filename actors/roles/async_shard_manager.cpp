@@ -35,8 +35,6 @@ parameter_server_actor::behavior_type AsyncShardManagerState::make_behavior() {
         prepare(step, of_all);
       },
       [this](atom::advance, std::int64_t step) { apply(step); },
-      [this](atom::done, std::int64_t step) { finish_step(step); },
-      [this](atom::failed, Error error) { fail(std::move(error)); },
       [this](atom::evaluate, std::int64_t steps) {
         evaluated_ = steps;
         begin_evaluation(steps);
@@ -273,7 +271,7 @@ void AsyncShardManagerState::apply(std::int64_t step) {
   if (!reads)
     return fail(reads.error());
   reads_ = *std::move(reads);
-  announce(owner_->stream(), atom::done_v, step, found_);
+  announce(owner_->stream(), found_, [this, step] { finish_step(step); });
 }
 
 void AsyncShardManagerState::finish_step(std::int64_t step) {

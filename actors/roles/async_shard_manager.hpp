@@ -79,7 +79,7 @@ private:
   Status check_scale() const;
 
   caf::result<void> abort(const Error& reason);
-  void fail(Error error) { report(std::move(error), owner_->version()); }
+  void fail(Error error) override { report(std::move(error), owner_->version()); }
   void count(metrics::CollectiveKind kind, std::uint64_t bytes) {
     sent_[static_cast<std::size_t>(kind)].bytes += bytes;
   }

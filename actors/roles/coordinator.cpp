@@ -61,17 +61,15 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         votes_.vote(step);
         apply();
       },
-      [this](atom::stop) { stop(); },
-      [this](atom::stop, const Error& reason) {
-        ending_ = reason;
-        stop();
-      },
+      [this](atom::stop, const Error& reason) { stop(reason); },
       [this](atom::halt, bool save) { return halt(save); },
       [this](atom::abort) { is_void_ = true; }, [this](atom::release) { return release(); },
       [this](atom::status) { return status(); });
 }
 
-void CoordinatorState::stop() {
+void CoordinatorState::stop(const Error& reason) {
+  if (reason.code != Errc::stopped)
+    ending_ = reason;
   stopping_ = true;
   if (phase_ == Phase::training && committed_ == granted_)
     reach_pause();
@@ -224,33 +222,33 @@ void CoordinatorState::commit(const StepReport& report) {
 
 void CoordinatorState::record_step(std::int64_t step, const std::vector<StepReport>& reports) {
   CollectiveTime collective;
-  auto record = std::make_shared<metrics::StepRecord>(summarize(reports, collective));
-  record->epoch = setup_.plan.epoch_of(step);
-  record->time = std::chrono::system_clock::now();
-  record->lr = setup_.learning_rate(step);
+  auto row = summarize(reports, collective);
+  row.epoch = setup_.plan.epoch_of(step);
+  row.time = std::chrono::system_clock::now();
+  row.lr = setup_.learning_rate(step);
   if (work_items_)
-    record->item_seconds = work_items_->take_longest(step);
+    row.item_seconds = work_items_->take_longest(step);
   if (setup_.records_reads)
     for (const auto& report : reports) {
-      std::ranges::copy(report.rounds, std::back_inserter(record->rounds));
+      std::ranges::copy(report.rounds, std::back_inserter(row.rounds));
       if (work_items_)
-        record->reads.push_back(report.reads);
+        row.reads.push_back(report.reads);
     }
   if (begins_assignment(step))
-    record->slice_assignment = balancer_.slice_assignment().counts();
+    row.slice_assignment = balancer_.slice_assignment().counts();
   const auto now = Clock::now();
-  record->seconds = seconds(now - std::exchange(last_commit_, now));
-  step_seconds_ += record->seconds;
-  record->peak_operations = peak_operations();
-  if (record->peak_operations > 0 && record->seconds > 0)
-    record->mfu = setup_.info.operations_per_step / record->seconds / record->peak_operations;
+  row.seconds = seconds(now - std::exchange(last_commit_, now));
+  step_seconds_ += row.seconds;
+  row.peak_operations = peak_operations();
+  if (row.peak_operations > 0 && row.seconds > 0)
+    row.mfu = setup_.info.operations_per_step / row.seconds / row.peak_operations;
   totals_.collective += collective.total;
   totals_.overlapped += collective.overlapped;
-  epoch_.add(*record);
-  totals_.steps.add(*record);
-  summary_.loss = record->loss;
-  static_cast<metrics::LossScaling&>(summary_) = *record;
-  self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
+  epoch_.add(row);
+  totals_.steps.add(row);
+  summary_.loss = row.loss;
+  static_cast<metrics::LossScaling&>(summary_) = row;
+  record(std::move(row));
   if (setup_.plan.epoch_ends(step + 1) && !setup_.plan.evaluation_due(step + 1))
     record_epoch(step, nullptr);
   if (step == setup_.first_step && !setup_.generation.is_first())
@@ -286,21 +284,19 @@ void CoordinatorState::take_peak(std::int32_t rank, double operations) {
 
 void CoordinatorState::record_recovery() {
   const auto& change = setup_.generation.change;
-  self_->send(
-      setup_.metrics, atom::begin_v,
-      RecoveryRecordPtr{std::make_shared<const metrics::RecoveryRecord>(metrics::RecoveryRecord{
-          .time = std::chrono::system_clock::now(),
-          .generation = setup_.generation.number,
-          .reason = change.reason,
-          .is_loss = change.is_loss,
-          .step = setup_.first_step,
-          .steps_repeated = std::max<std::int64_t>(0, totals_.committed - setup_.first_step),
-          .world_size = world_size(),
-          .detect = change.detect,
-          .halt = change.halt,
-          .heal = setup_.heal,
-          .connect = setup_.connect,
-          .first_step = seconds(Clock::now() - made_)})});
+  record(metrics::RecoveryRecord{
+      .time = std::chrono::system_clock::now(),
+      .generation = setup_.generation.number,
+      .reason = change.reason,
+      .is_loss = change.is_loss,
+      .step = setup_.first_step,
+      .steps_repeated = std::max<std::int64_t>(0, totals_.committed - setup_.first_step),
+      .world_size = world_size(),
+      .detect = change.detect,
+      .halt = change.halt,
+      .heal = setup_.heal,
+      .connect = setup_.connect,
+      .first_step = seconds(Clock::now() - made_)});
 }
 
 /// Returns whether all ranks have the same state. If not, synchronizes them, and then calls
@@ -386,24 +382,24 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
 }
 
 void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationReport* test) {
-  auto record = std::make_shared<metrics::EpochRecord>();
-  record->time = std::chrono::system_clock::now();
-  record->epoch = setup_.plan.epoch_of(last_step);
-  record->step = last_step;
-  record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
-  record->train_accuracy = epoch_.accuracy();
-  record->seconds = epoch_.seconds;
+  metrics::EpochRecord row;
+  row.time = std::chrono::system_clock::now();
+  row.epoch = setup_.plan.epoch_of(last_step);
+  row.step = last_step;
+  row.train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
+  row.train_accuracy = epoch_.accuracy();
+  row.seconds = epoch_.seconds;
   if (test) {
-    record->test_loss = ratio(test->loss_sum, static_cast<double>(test->right.rows));
-    record->test_accuracy = test->right.ratio();
-    record->test_seconds = seconds(Clock::now() - evaluation_begin_);
-    record->seconds += *record->test_seconds;
-    summary_.test_loss = record->test_loss;
-    summary_.accuracy = record->test_accuracy;
-    note_results({record->test_loss, record->test_accuracy});
+    row.test_loss = ratio(test->loss_sum, static_cast<double>(test->right.rows));
+    row.test_accuracy = test->right.ratio();
+    row.test_seconds = seconds(Clock::now() - evaluation_begin_);
+    row.seconds += *row.test_seconds;
+    summary_.test_loss = row.test_loss;
+    summary_.accuracy = row.test_accuracy;
+    note_results({row.test_loss, row.test_accuracy});
   }
   epoch_ = {};
-  self_->send(setup_.metrics, atom::evaluated_v, EpochRecordPtr{record});
+  record(std::move(row));
 }
 
 /// Stores test results for the checkpoint of this step, if one is written.

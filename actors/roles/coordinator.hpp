@@ -15,10 +15,12 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -117,6 +119,11 @@ private:
   void grant();
   std::int64_t pause() const;
   void commit(const StepReport& report);
+  /// Has METRICS record an event.
+  void record(RunRecord event) {
+    self_->send(setup_.metrics, atom::record_v,
+                std::make_shared<const RunRecord>(std::move(event)));
+  }
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   double peak_operations() const;
@@ -140,18 +147,16 @@ private:
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
   void note_results(const training::TestResults& results);
   void sample_if_due();
-  void sample_chunk(std::uint64_t index);
   void write_sample();
-  void count_sample(const GeneratedRecordPtr& record);
+  void count_sample(const GeneratedRecordPtr& sample);
   void not_sampled(std::int64_t step, const caf::error& error);
   void sample_ended();
   void save_if_due();
   void save();
   void copied();
   void save_chunks();
-  void save_chunk(std::int32_t rank, std::uint64_t index);
-  void hash_chunk(std::uint64_t index);
-  void contribute(std::uint64_t chunk);
+  void take_chunks(std::int32_t rank, ChunkUse use,
+                   const std::function<void(const ShardOutcome&)>& then, std::uint64_t index = 0);
   std::size_t writers() const;
   void count_shard(const ShardOutcome& part);
   void finish_checkpoint();
@@ -160,7 +165,7 @@ private:
   void count_saved(metrics::CheckpointRecord outcome);
   void finish();
   void tell_workers_status();
-  void stop();
+  void stop(const Error& reason);
   caf::result<void> halt(bool save);
   void answer_halts();
   void save_for_next();

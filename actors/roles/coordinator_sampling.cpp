@@ -19,17 +19,7 @@ void CoordinatorState::sample_if_due() {
   enter(Phase::sampling);
   sample_due_ = sampling_;
   if (!std::exchange(sampling_, true))
-    sample_chunk(0);
-}
-
-void CoordinatorState::sample_chunk(std::uint64_t index) {
-  if (phase_ == Phase::ended)
-    return;
-  contribute(index);
-  self_->request(members_.at(0).shard_manager, caf::infinite, atom::generate_v, committed_, index)
-      .then(
-          [this, next = index + 1](bool is_last) { is_last ? write_sample() : sample_chunk(next); },
-          not_saved("shard_manager", 0));
+    take_chunks(0, ChunkUse::sample, [this](const ShardOutcome&) { write_sample(); });
 }
 
 /// GENERATOR has all parameters. Training continues while it writes.
@@ -43,11 +33,11 @@ void CoordinatorState::write_sample() {
   save_if_due();
 }
 
-void CoordinatorState::count_sample(const GeneratedRecordPtr& record) {
+void CoordinatorState::count_sample(const GeneratedRecordPtr& sample) {
   if (phase_ == Phase::ended)
     return;
-  totals_.sampled = record->step;
-  self_->send(setup_.metrics, atom::evaluated_v, record);
+  totals_.sampled = sample->step;
+  record(*sample);
   sample_ended();
 }
 

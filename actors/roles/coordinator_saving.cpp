@@ -76,44 +76,31 @@ std::size_t CoordinatorState::writers() const {
 /// Training has stopped, so the state is written without a copy.
 void CoordinatorState::save_chunks() {
   for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(writers()); ++rank)
-    save_chunk(rank, 0);
+    take_chunks(rank, ChunkUse::checkpoint,
+                [this](const ShardOutcome& part) { count_shard(part); });
 }
 
-void CoordinatorState::save_chunk(std::int32_t rank, std::uint64_t index) {
+/// Has a rank take the chunks of the state, one after the other, from this one on. The other ranks
+/// send rank 0 their shards of them, unless each writes its own. `then`: called with the outcome of
+/// the last one.
+void CoordinatorState::take_chunks(std::int32_t rank, ChunkUse use,
+                                   const std::function<void(const ShardOutcome&)>& then,
+                                   std::uint64_t index) {
   if (phase_ == Phase::ended)
     return;
-  if (!setup_.is_sharded)
-    contribute(index);
-  self_->request(members_.at(rank).shard_manager, caf::infinite, atom::save_v, committed_, index)
-      .then(
-          [this, rank, next = index + 1](const ShardOutcome& part) {
-            part.is_last ? count_shard(part) : save_chunk(rank, next);
-          },
-          not_saved("shard_manager", rank));
-}
-
-/// Computes only the digest of the parameters.
-void CoordinatorState::hash_chunk(std::uint64_t index) {
-  if (phase_ == Phase::ended)
-    return;
-  contribute(index);
-  self_->request(members_.at(0).shard_manager, caf::infinite, atom::digest_v, committed_, index)
-      .then(
-          [this, next = index + 1](const ShardOutcome& part) {
-            if (!part.is_last)
-              return hash_chunk(next);
-            summary_.parameters_sha256 = part.parameters_sha256;
-            finish();
-          },
-          not_saved("shard_manager", 0));
-}
-
-/// Has the other ranks send rank 0 their shards of a chunk.
-void CoordinatorState::contribute(std::uint64_t chunk) {
-  for (const auto& [rank, member] : members_)
-    if (rank != 0)
-      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_, chunk)
-          .then([] {}, not_saved("shard_manager", rank));
+  const auto ask = [&](std::int32_t of, ChunkUse its_use, auto answered) {
+    self_
+        ->request(members_.at(of).shard_manager, caf::infinite, atom::gather_v, committed_, index,
+                  its_use)
+        .then(std::move(answered), not_saved("shard_manager", of));
+  };
+  if (use != ChunkUse::checkpoint || !setup_.is_sharded)
+    for (const auto& [other, member] : members_)
+      if (other != 0)
+        ask(other, ChunkUse::contribution, [](const ShardOutcome&) {});
+  ask(rank, use, [this, rank, use, then, next = index + 1](const ShardOutcome& part) {
+    part.is_last ? then(part) : take_chunks(rank, use, then, next);
+  });
 }
 
 void CoordinatorState::count_shard(const ShardOutcome& part) {
@@ -146,7 +133,12 @@ void CoordinatorState::conclude() {
   concludes_ = sampling_;
   if (concludes_)
     return;
-  hashed_ == committed_ ? finish() : hash_chunk(0);
+  if (hashed_ == committed_)
+    return finish();
+  take_chunks(0, ChunkUse::digest, [this](const ShardOutcome& part) {
+    summary_.parameters_sha256 = part.parameters_sha256;
+    finish();
+  });
 }
 
 void CoordinatorState::count_saved(metrics::CheckpointRecord outcome) {
@@ -162,7 +154,7 @@ void CoordinatorState::count_saved(metrics::CheckpointRecord outcome) {
   unsaved_ = outcome.failure;
   if (!outcome.failure)
     summary_.checkpoint = outcome.path;
-  self_->send(setup_.metrics, atom::saved_v, outcome);
+  record(std::move(outcome));
 }
 
 void CoordinatorState::finish() {

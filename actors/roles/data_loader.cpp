@@ -22,22 +22,14 @@ DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetu
 data_loader_actor::behavior_type DataLoaderState::make_behavior() {
   return traced<data_loader_actor>(
       setup_.row,
-      [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
+      [this](atom::begin, std::int32_t rank, const worker_actor& worker,
+             const data::SliceAssignment& next, Pass first) {
         client(rank).worker = worker;
+        client(rank).slice_assignment = next;
         begin(client(rank), first);
       },
-      [this](atom::assign, std::int32_t rank, const data::SliceAssignment& next) {
-        client(rank).slice_assignment = next;
-        begin(client(rank), next.first_pass());
-      },
-      [this](atom::fetch, std::int32_t rank, Pass pass) {
-        fill(client(rank), PassMode::training, pass, pass + 1);
-      },
-      [this](atom::evaluate, std::int32_t rank) {
-        auto& its = client(rank);
-        const auto& producer = its.rank_state->producers[index_of(PassMode::evaluation)];
-        fill(its, PassMode::evaluation, 0, producer->sampler().steps_per_epoch());
-      },
+      [this](atom::fetch, std::int32_t rank, PassMode pass_mode, std::int64_t first,
+             std::int64_t end) { fill(client(rank), pass_mode, first, end); },
       [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
         client(rank).supplies[index_of(batch->pass_mode)].free.push_back(batch->slot);
         fill(client(rank), batch->pass_mode);

@@ -1,6 +1,7 @@
 #include "actors/roles/generator.hpp"
 
 #include "actors/caf_error.hpp"
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "inference/saved_model.hpp"
 #include "training/sampling/training_sample.hpp"
@@ -19,7 +20,7 @@ generator_actor::behavior_type GeneratorState::make_behavior() {
         return parameters_.add(chunk->index, chunk->values.data());
       },
       [this](atom::generate, std::int64_t steps) { return begin(steps); },
-      [this](atom::tick) { advance(); });
+      [](atom::done, const FollowUpPtr& then) { (*then)(); });
 }
 
 caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
@@ -29,7 +30,7 @@ caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
     return to_caf_error(text.error());
   text_ = *std::move(text);
   answer_ = self_->make_response_promise<GeneratedRecordPtr>();
-  self_->send(self_, atom::tick_v);
+  go_on();
   return answer_;
 }
 
@@ -46,10 +47,14 @@ Result<inference::Continuation> GeneratorState::read(std::int64_t steps) {
                                         });
 }
 
+void GeneratorState::go_on() {
+  resume_in(generator_actor{self_}, [this] { advance(); });
+}
+
 void GeneratorState::advance() {
   const auto goes_on = text_->advance();
   if (goes_on && *goes_on)
-    return self_->send(self_, atom::tick_v);
+    return go_on();
   if (goes_on)
     answer_.deliver(end());
   else

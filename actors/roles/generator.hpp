@@ -35,6 +35,7 @@ private:
   const training::StatePlan& plan() const { return setup_.state->layout().whole(); }
   caf::result<GeneratedRecordPtr> begin(std::int64_t steps);
   Result<inference::Continuation> read(std::int64_t steps);
+  void go_on();
   void advance();
   GeneratedRecordPtr end();
 

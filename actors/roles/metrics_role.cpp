@@ -18,7 +18,8 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       row_,
       [this](atom::join, const std::vector<NodeStatus>& nodes, const heartbeat_actor& leader) {
         view_->show(nodes);
-        follow(leader);
+        leader_ = leader;
+        fetch_lines();
       },
       [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
       [this](atom::fetch,
@@ -29,10 +30,10 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         tell_lines();
         return lines;
       },
-      [this](atom::step_committed, const StepRecordPtr& step) { record(*step); },
-      [this](atom::evaluated, const EpochRecordPtr& epoch) { record(*epoch); },
-      [this](atom::evaluated, const GeneratedRecordPtr& generated) { record(*generated); },
-      [this](atom::begin, const RecoveryRecordPtr& recovery) { record(*recovery); },
+      [this](atom::record, const RunRecordPtr& event) {
+        std::visit([this](const auto& record) { view_->record(record); }, *event);
+        tell_lines();
+      },
       [this](atom::status, const WorkerSummaries& workers) {
         for (const auto& worker : workers)
           view_->record(worker);
@@ -41,9 +42,6 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       [this](atom::failed, double loss) { view_->registry().record_failed_loss(loss); },
       [this](atom::failed, std::int64_t steps, const Error& why) {
         view_->log().error("the sample of step {} was not written: {}", steps, why.to_string());
-      },
-      [this](atom::saved, const metrics::CheckpointRecord& checkpoint) {
-        view_->record(checkpoint);
       },
       [this](atom::tick) {
         sample();
@@ -58,11 +56,6 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         self_->quit(caf::exit_reason::user_shutdown);
         return std::exchange(view_, nullptr);
       });
-}
-
-void MetricsState::follow(const heartbeat_actor& leader) {
-  leader_ = leader;
-  fetch_lines();
 }
 
 void MetricsState::fetch_lines() {

@@ -27,14 +27,7 @@ public:
   metrics_actor::behavior_type make_behavior();
 
 private:
-  /// Records a line of the run's files.
-  template <class Record>
-  void record(const Record& record) {
-    view_->record(record);
-    tell_lines();
-  }
   void sample();
-  void follow(const heartbeat_actor& leader);
   void fetch_lines();
   void tell_lines();
 

@@ -98,11 +98,6 @@ synchronous_shard_manager_actor::behavior_type ShardManagerState::make_behavior(
         in_flight_[worker.step].computing = computing;
         commit_if_done(worker.step);
       },
-      [this](atom::done, std::int64_t step) {
-        in_flight_[step].applied = true;
-        commit_if_done(step);
-      },
-      [this](atom::failed, Error error) { fail(std::move(error)); },
       [this](atom::assign, const data::SliceAssignment& next) { reducer_.assign(next); },
       [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
@@ -254,7 +249,10 @@ void ShardManagerState::finish_step(std::int64_t step) {
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
     end_round(step);
-  announce(reducer_.last_stream(), atom::done_v, step, found);
+  announce(reducer_.last_stream(), found, [this, step] {
+    in_flight_[step].applied = true;
+    commit_if_done(step);
+  });
 }
 
 void ShardManagerState::publish(const training::Bucket& bucket, training::Collectives& done) {

@@ -79,7 +79,7 @@ private:
   bool begins(std::int64_t step);
   void end_round(std::int64_t step);
   double weight() const;
-  void fail(Error error);
+  void fail(Error error) override;
 
   const data::SliceAssignment& slice_assignment() const { return reducer_.slice_assignment(); }
   const training::Strategy& strategy() const { return reducer_.strategy(); }

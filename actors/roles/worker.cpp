@@ -1,5 +1,6 @@
 #include "actors/roles/worker.hpp"
 
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +38,8 @@ WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
     : self_{self}, setup_{std::move(setup)}, next_pass_{setup_.first_pass} {}
 
 worker_actor::behavior_type WorkerState::make_behavior() {
-  self_->send(setup_.loader, atom::begin_v, rank_state().rank, worker_actor{self_}, next_pass_);
+  self_->send(setup_.loader, atom::begin_v, rank_state().rank, worker_actor{self_},
+              slice_assignment(), next_pass_);
   if (slice_assignment().is_on_demand())
     ask_for_slice();
   return traced<worker_actor>(
@@ -51,18 +53,15 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         run_bucket(request, event);
       },
       [this](atom::assign, const data::SliceAssignment& next) { return assign(next); },
-      [this](atom::fetch) { ask_for_slice(); },
       [this](atom::assign, Pass slice) {
-        self_->send(setup_.loader, atom::fetch_v, rank_state().rank, slice);
+        self_->send(setup_.loader, atom::fetch_v, rank_state().rank, PassMode::training, slice,
+                    slice + 1);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
       },
       [this](atom::measure) { measure_peak(); },
-      [this](atom::done, PassMode pass_mode, std::int64_t index) {
-        pass_mode == PassMode::training ? finish_pass(index) : finish_test_batch(index);
-      },
-      [this](atom::failed, Error error) { fail(std::move(error)); });
+      [](atom::done, const FollowUpPtr& then) { (*then)(); });
 }
 
 void WorkerState::take(const MicroBatchPtr& batch) {
@@ -84,7 +83,7 @@ caf::result<void> WorkerState::assign(const data::SliceAssignment& next) {
   setup_.first_pass = next_pass_ = next.first_pass();
   for (const auto& batch : std::exchange(batches_, {}))
     self_->send(setup_.loader, atom::credit_v, rank, batch);
-  return self_->delegate(setup_.loader, atom::assign_v, rank, next);
+  return self_->delegate(setup_.loader, atom::begin_v, rank, worker_actor{self_}, next, next_pass_);
 }
 
 UnitId WorkerState::units() const {
@@ -194,9 +193,9 @@ void WorkerState::backward(const ParameterRequest& request) {
     rank_state().train().backward(stream(), request.unit);
   }
   if (slice_assignment().is_on_demand() && request.unit == ask_behind_)
-    stream().on_complete([me = worker_actor{self_}](const Status& status) {
+    stream().on_complete([this, me = worker_actor{self_}](const Status& status) {
       if (status)
-        caf::anon_send(me, atom::fetch_v);
+        resume_in(me, [this] { ask_for_slice(); });
     });
   if (request.unit == 0)
     settle_statistics(request.index);
@@ -281,19 +280,19 @@ std::uint64_t WorkerState::statistics_bytes() const {
 
 void WorkerState::announce_done(PassMode pass_mode, std::int64_t index,
                                 std::shared_ptr<const InFlightStep> written) {
-  stream().on_complete([me = worker_actor{self_}, pass_mode, index,
+  stream().on_complete([this, me = worker_actor{self_}, pass_mode, index,
                         written = std::move(written)](const Status& status) {
-    if (status)
-      caf::anon_send(me, atom::done_v, pass_mode, index);
-    else
-      caf::anon_send(me, atom::failed_v, status.error());
+    resume_in(me, [this, pass_mode, index, status] {
+      if (!status)
+        fail(status.error());
+      else
+        pass_mode == PassMode::training ? finish_pass(index) : finish_test_batch(index);
+    });
   });
 }
 
 void WorkerState::finish_pass(Pass pass) {
   const auto node = passes_.extract(pass);
-  if (node.empty())
-    return;
   const auto& in_flight = *node.mapped();
   if (slice_assignment().begins_step(pass) || slice_assignment().is_on_demand())
     step_ = WorkerStep{.step = slice_assignment().step_of(pass),
@@ -369,7 +368,8 @@ void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics
   evaluation_ = {.rank = rank_state().rank, .step = step};
   tested_ = 0;
   refreshed_ = false;
-  self_->send(setup_.loader, atom::evaluate_v, rank_state().rank);
+  self_->send(setup_.loader, atom::fetch_v, rank_state().rank, PassMode::evaluation,
+              std::int64_t{0}, setup_.test_batches);
 }
 
 void WorkerState::begin_test_batch() {
@@ -415,8 +415,6 @@ void WorkerState::end_test_batch(std::int64_t index) {
 
 void WorkerState::finish_test_batch(std::int64_t index) {
   const auto node = tests_.extract(index);
-  if (node.empty())
-    return;
   const auto& batch = node.mapped()->batch;
   const auto& outputs = node.mapped()->outputs;
   self_->send(setup_.loader, atom::credit_v, rank_state().rank, batch);

@@ -28,18 +28,12 @@ struct Server {
             },
             [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
-            [](atom::done, std::int64_t) {},
-            [](atom::failed, const Error&) {},
+            [](atom::done, const FollowUpPtr&) {},
             [](atom::deliver, const collectives::MessagePtr&) {},
             [](atom::evaluate, std::int64_t) {},
             [](atom::save, std::int64_t) {},
-            [](atom::save, std::int64_t, std::uint64_t) { return ShardOutcome{}; },
-            [](atom::digest, std::int64_t, std::uint64_t) { return ShardOutcome{}; },
-            [](atom::contribute, std::int64_t, std::uint64_t) {},
-            [](atom::generate, std::int64_t, std::uint64_t) { return true; },
-            [](atom::saved, std::int64_t) {},
-            [](atom::abort, const Error&) {},
-            [](atom::abort) {}};
+            [](atom::gather, std::int64_t, std::uint64_t, ChunkUse) { return ShardOutcome{}; },
+            [](atom::abort, const Error&) {}};
   }
   shard_manager_actor::pointer self;
   worker_actor worker;
@@ -63,16 +57,15 @@ struct Client {
               else
                 caf::anon_send(report, std::int64_t{0});
             },
-            [](atom::assign, const data::SliceAssignment&) {}, [](atom::fetch) {},
-            [](atom::assign, Pass) {}, [](atom::evaluate, std::int64_t, const EventPtr&) {},
-            [](atom::measure) {},
+            [](atom::assign, const data::SliceAssignment&) {},
             // One-way: sends the requested number of gradients_ready.
-            [this](atom::done, PassMode, std::int64_t count) {
+            [this](atom::assign, Pass count) {
               for (std::int64_t i = 0; i < count; ++i)
                 self->send(server, atom::gradients_ready_v, Pass{0}, UnitId{0}, EventPtr{});
               caf::anon_send(report, count);
             },
-            [](atom::failed, const Error&) {}};
+            [](atom::evaluate, std::int64_t, const EventPtr&) {}, [](atom::measure) {},
+            [](atom::done, const FollowUpPtr&) {}};
   }
   worker_actor::pointer self;
   shard_manager_actor server;
@@ -100,7 +93,7 @@ void measure(const std::string& policy, const char* label, std::int64_t count) {
   const auto round_trip = since(begin) / static_cast<double>(count);
 
   begin = Clock::now();
-  self->send(client, atom::done_v, PassMode::training, count * 10);
+  self->send(client, atom::assign_v, count * 10);
   self->receive([](std::int64_t) {});
   self->request(server, caf::infinite, atom::save_v, std::int64_t{0})
       .receive([] {}, [](const caf::error&) {});

@@ -37,7 +37,6 @@ struct Nobody {
             [](atom::done, std::int32_t, Pass) {},
             [](atom::propose, std::int32_t, std::int64_t, const training::StepResults&) {},
             [](atom::vote, std::int32_t, std::int64_t) {},
-            [](atom::stop) {},
             [](atom::stop, const Error&) {},
             [](atom::halt, bool) {},
             [](atom::abort) {},
@@ -68,12 +67,10 @@ struct Client {
               ask();
             },
             [](atom::assign, const data::SliceAssignment&) {},
-            [](atom::fetch) {},
             [](atom::assign, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             [](atom::measure) {},
-            [](atom::done, PassMode, std::int64_t) {},
-            [](atom::failed, const Error&) {}};
+            [](atom::done, const FollowUpPtr&) {}};
   }
   void ask() {
     asked = Clock::now();

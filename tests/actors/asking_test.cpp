@@ -1,5 +1,6 @@
 // Tests conclusions about a job that a daemon draws from the answers of other daemons, over real
 // connections.
+#include "actors/caf_error.hpp"
 #include "actors/node/asking.hpp"
 #include "actors/node/previous_members.hpp"
 #include "core/net/socket.hpp"
@@ -38,18 +39,15 @@ struct Neighbour {
                 return to_caf_error({Errc::network, "it is still looking for a job itself"});
               return {membership, leader == "itself" ? to_string(at) : leader};
             },
-            [begins, has_ended](atom::begin, const std::string&) -> caf::result<std::string, bool> {
-              return {begins, has_ended};
-            },
-            [this](atom::vote) {
-              return training::Voter{to_string(at), "its process"};
-            },
-            [this, last_generation, trained](atom::decided) {
+            [=, this](atom::begin, const std::string&)
+                -> caf::result<training::Voter, std::string, bool, training::GenerationRecord> {
               using Nodes = std::vector<training::MemberInfo>;
-              return training::GenerationRecord{.number = last_generation,
-                                                .nodes = trained ? Nodes{{.address = to_string(at)}}
-                                                                 : Nodes{},
-                                                .voters = {{to_string(at), "its process"}}};
+              const training::Voter self{to_string(at), "its process"};
+              return {self, begins, has_ended,
+                      training::GenerationRecord{
+                          .number = last_generation,
+                          .nodes = trained ? Nodes{{.address = to_string(at)}} : Nodes{},
+                          .voters = {self}}};
             })} {
     REQUIRE(publish(node, at, network));
   }

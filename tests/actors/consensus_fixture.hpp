@@ -259,7 +259,7 @@ private:
     is_forked = is_forked || (ended != decided.end() && std::next(ended) != decided.end());
   }
 
-  /// Acts as the GENERATION BUILDER of a leaderless node: asks CONSENSUS again and again which node
+  /// Does the blocking work of a leaderless node: asks CONSENSUS again and again which node
   /// leads, and gathers when it is this one.
   caf::behavior form(caf::event_based_actor* builder, const std::string& address) {
     builder->send(builder, atom::tick_v);

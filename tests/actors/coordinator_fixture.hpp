@@ -28,18 +28,30 @@ struct Seen {
   std::vector<std::pair<std::int64_t, std::uint64_t>> chunks; ///< step and chunk
   std::vector<std::pair<std::int64_t, std::uint64_t>>
       gathered; ///< step and chunk that were gathered for a sample
-  std::vector<GeneratedRecordPtr> samples;
+  std::vector<std::shared_ptr<const metrics::GeneratedRecord>> samples;
   std::vector<std::pair<std::int64_t, Error>> unwritten_samples;
   int failing_samples = 0;    ///< how many of the first samples fail
   bool writes_slowly = false; ///< a sample is ready only after the clock has advanced an hour
   std::vector<bool> writes;
-  std::vector<StepRecordPtr> steps;
-  std::vector<EpochRecordPtr> epochs;
+  std::vector<std::shared_ptr<const metrics::StepRecord>> steps;
+  std::vector<std::shared_ptr<const metrics::EpochRecord>> epochs;
   std::vector<metrics::JobPhase> phases;
   std::vector<double> failed_losses;
   std::vector<metrics::CheckpointRecord> saved;
   WorkerSummaries workers; ///< newest summaries
   RunOutcomePtr outcome;
+
+  void record(const RunRecordPtr& event) {
+    if (const auto* step = std::get_if<metrics::StepRecord>(event.get()))
+      steps.emplace_back(event, step);
+    else if (const auto* epoch = std::get_if<metrics::EpochRecord>(event.get()))
+      epochs.emplace_back(event, epoch);
+    else if (const auto* sample = std::get_if<metrics::GeneratedRecord>(event.get()))
+      samples.emplace_back(event, sample);
+    else if (const auto* checkpoint = std::get_if<metrics::CheckpointRecord>(event.get()))
+      saved.push_back(*checkpoint);
+  }
+
   int failing_writes = 0; ///< how many of the first checkpoint writes fail
   bool is_slow = false;   ///< a checkpoint is ready only after the clock has advanced an hour
   bool is_sharded = false;
@@ -64,13 +76,6 @@ inline worker_actor spawn_worker(caf::actor_system& system, int rank,
 inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int rank,
                                                const coordinator_actor& coordinator,
                                                const std::shared_ptr<Seen>& seen) {
-  const auto take_chunk = [rank, seen](std::int64_t step, std::uint64_t chunk) {
-    seen->chunks.emplace_back(step, chunk);
-    return ShardOutcome{.rank = rank,
-                        .step = step,
-                        .is_last = chunk + 1 == chunks,
-                        .parameters_sha256 = seen->is_sharded ? "" : "digest"};
-  };
   return spawn_stub<synchronous_shard_manager_actor>(
       system, [seen](atom::synchronize, std::int64_t steps) { seen->meetings.push_back(steps); },
       [rank, seen](atom::evaluate, std::int64_t step) {
@@ -85,22 +90,18 @@ inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int ra
                                       .step = step,
                                       .parameters_sha256 = seen->is_sharded ? "" : "digest"});
       },
-      [take_chunk](atom::save, std::int64_t step, std::uint64_t chunk) {
-        return take_chunk(step, chunk);
-      },
-      [take_chunk, seen](atom::digest, std::int64_t step, std::uint64_t chunk) {
-        auto part = take_chunk(step, chunk);
-        part.parameters_sha256 = "digest";
-        if (part.is_last)
-          seen->writes.push_back(false);
+      [rank, seen](atom::gather, std::int64_t step, std::uint64_t chunk, ChunkUse use) {
+        ShardOutcome part{.rank = rank,
+                          .step = step,
+                          .is_last = chunk + 1 == chunks,
+                          .parameters_sha256 = seen->is_sharded ? "" : "digest"};
+        (use == ChunkUse::sample ? seen->gathered : seen->chunks).emplace_back(step, chunk);
+        if (use == ChunkUse::digest) {
+          part.parameters_sha256 = "digest";
+          if (part.is_last)
+            seen->writes.push_back(false);
+        }
         return part;
-      },
-      [seen](atom::generate, std::int64_t step, std::uint64_t chunk) {
-        seen->gathered.emplace_back(step, chunk);
-        return chunk + 1 == chunks;
-      },
-      [seen](atom::contribute, std::int64_t step, std::uint64_t chunk) {
-        seen->chunks.emplace_back(step, chunk);
       });
 }
 
@@ -155,7 +156,7 @@ struct GeneratorStub {
               self->run_delayed(std::chrono::hours{1}, [this, record] { promise.deliver(record); });
               return promise;
             },
-            [](atom::tick) {}};
+            [](atom::done, const FollowUpPtr&) {}};
   }
   generator_actor::pointer self;
   std::shared_ptr<Seen> seen;
@@ -164,21 +165,13 @@ struct GeneratorStub {
 
 inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_ptr<Seen>& seen) {
   return spawn_stub<metrics_actor>(
-      system,
-      [seen](atom::step_committed, const StepRecordPtr& record) { seen->steps.push_back(record); },
-      [seen](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
-      [seen](atom::evaluated, const GeneratedRecordPtr& record) {
-        seen->samples.push_back(record);
-      },
+      system, [seen](atom::record, const RunRecordPtr& event) { seen->record(event); },
       [seen](atom::failed, std::int64_t steps, const Error& why) {
         seen->unwritten_samples.emplace_back(steps, why);
       },
       [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
       [seen](atom::status, const WorkerSummaries& workers) { seen->workers = workers; },
       [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
-      [seen](atom::saved, const metrics::CheckpointRecord& outcome) {
-        seen->saved.push_back(outcome);
-      },
       [seen](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; });
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("a stopped job writes a sample only if one is due at its last step") {
   SamplingRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 1);
-  runtime.self->send(runtime.coordinator, atom::stop_v);
+  runtime.self->send(runtime.coordinator, atom::stop_v, asked_to_stop());
   runtime.scheduler.run();
   runtime.commit_all(1, 4); // steps that were granted before
   CHECK(runtime.samples() == Steps{4});
@@ -168,7 +168,7 @@ TEST_CASE("a stopped job writes a sample only if one is due at its last step") {
   SamplingRuntime other;
   other.start();
   other.commit_all(0, 5);
-  other.self->send(other.coordinator, atom::stop_v);
+  other.self->send(other.coordinator, atom::stop_v, asked_to_stop());
   other.scheduler.run();
   other.commit_all(5, 6);
   other.evaluated();

@@ -77,7 +77,7 @@ TEST_CASE("stop finishes the granted steps on all ranks, then saves and ends") {
   NodeRuntime runtime;
   runtime.start();
   runtime.commit_all(0, 1);
-  runtime.self->send(runtime.coordinator, atom::stop_v);
+  runtime.self->send(runtime.coordinator, atom::stop_v, asked_to_stop());
   runtime.scheduler.run();
   CHECK(runtime.seen->limits.back() == 5);
   runtime.commit_all(1, 5);
@@ -102,7 +102,7 @@ TEST_CASE("a job whose last checkpoint fails has failed, even if it was asked to
     runtime.evaluated();
   }
   SECTION("stopped") {
-    runtime.self->send(runtime.coordinator, atom::stop_v);
+    runtime.self->send(runtime.coordinator, atom::stop_v, asked_to_stop());
     runtime.scheduler.run();
     runtime.evaluated();
   }
@@ -163,7 +163,7 @@ TEST_CASE("the summary names the last checkpoint written") {
   runtime.commit_all(0, 6);
   runtime.seen->failing_writes = 1;
   runtime.evaluated();
-  runtime.self->send(runtime.coordinator, atom::stop_v);
+  runtime.self->send(runtime.coordinator, atom::stop_v, asked_to_stop());
   runtime.commit_all(6, 10);
   REQUIRE(runtime.seen->outcome);
   CHECK(runtime.seen->outcome->summary.checkpoint == "somewhere");

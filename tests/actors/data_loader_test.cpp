@@ -59,7 +59,11 @@ struct Larder : test::Deterministic {
     const auto worker = test::spawn_stub<worker_actor>(
         system,
         [this, rank](atom::batch, const MicroBatchPtr& batch) { batches[rank].push_back(batch); });
-    tell(atom::begin_v, rank, worker, first);
+    tell(atom::begin_v, rank, worker, generation->slice_assignment, first);
+  }
+  void evaluate(std::int32_t rank) {
+    tell(atom::fetch_v, rank, PassMode::evaluation, std::int64_t{0},
+         generation->evaluation->sampler().steps_per_epoch());
   }
   void give_back(std::int32_t rank, std::size_t which) {
     tell(atom::credit_v, rank, batches[rank].at(which));
@@ -165,7 +169,7 @@ TEST_CASE("each evaluation covers the whole test set once, without training cred
   Larder larder{job_of_two()};
   larder.begin(1, 0);
   larder.batches.clear();
-  larder.tell(atom::evaluate_v, 1);
+  larder.evaluate(1);
   CHECK(larder.indices(1) == Indices{0, 1});
   CHECK(larder.batches[1][0]->pass_mode == PassMode::evaluation);
   larder.give_back(1, 0);
@@ -177,7 +181,7 @@ TEST_CASE("each evaluation covers the whole test set once, without training cred
   larder.give_back(1, 1);
   larder.give_back(1, 2);
   CHECK(larder.indices(1) == Indices{0, 1, 2});
-  larder.tell(atom::evaluate_v, 1);
+  larder.evaluate(1);
   CHECK(larder.indices(1) == Indices{0, 1, 2, 0, 1});
 }
 

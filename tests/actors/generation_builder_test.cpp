@@ -1,4 +1,4 @@
-// Tests a GENERATION BUILDER that builds a small job on this node only, with all real parts.
+// Tests a GenerationBuilder that builds a small job on this node only, with all real parts.
 #include "actors/node/generation_builder.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,48 +17,16 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A GENERATION BUILDER with the inputs that `troupe train` gives it.
+/// A GenerationBuilder with the inputs that `troupe train` gives it.
 struct Workshop {
   explicit Workshop(Config job = test::small_job()) : config{std::move(job)} {
     config.run.output = folder.path().string();
-  }
-  ~Workshop() {
-    system.reset(); // waits for the actors, which use the members below
-  }
-
-  void spawn() {
-    builder = system->spawn<generation_builder_actor::stateful_impl<GenerationBuilderState>,
-                            caf::detached>(GenerationBuilderSetup{
-        .join = {.system = *system,
-                 .config = config,
-                 .network = network,
-                 .say = [this](const std::string& text) { said.push_back(text); },
-                 .stopped_within = [this](std::chrono::milliseconds) { return stopped; }},
-        .options = options,
-        .exposition = *exposition,
-        .built = [this] { ++times_built; }});
-  }
-  Result<BuiltGenerationPtr> form() {
-    if (!builder)
-      spawn();
-    caf::scoped_actor self{*system};
-    Result<BuiltGenerationPtr> answer;
-    self->request(builder, caf::infinite, atom::build_v)
-        .receive([&](BuiltGenerationPtr& built) { answer = std::move(built); },
-                 [&](const caf::error& error) { answer = failure(from_caf_error(error, {})); });
-    return answer;
-  }
-  void release() {
-    caf::scoped_actor self{*system};
-    self->request(builder, caf::infinite, atom::release_v, true)
-        .receive([] {}, [](const caf::error& error) { FAIL(caf::to_string(error)); });
   }
   /// Ends a generation as NODE does.
   void end(BuiltGenerationPtr built) {
     caf::anon_send_exit(built->metrics, caf::exit_reason::user_shutdown);
     built.reset();
-    caf::anon_send_exit(builder, caf::exit_reason::user_shutdown);
-    builder = nullptr;
+    builder.reset();
   }
   bool shows(const std::string& part) const {
     return exposition->registry().text().find(part) != std::string::npos;
@@ -73,8 +42,16 @@ struct Workshop {
   std::vector<std::string> said;
   int times_built = 0;
   caf::actor_system_config settings;
-  std::unique_ptr<caf::actor_system> system = std::make_unique<caf::actor_system>(settings);
-  generation_builder_actor builder;
+  caf::actor_system system{settings}; ///< its actors use the members above
+  std::optional<GenerationBuilder> builder{GenerationBuilderSetup{
+      .join = {.system = system,
+               .config = config,
+               .network = network,
+               .say = [this](const std::string& text) { said.push_back(text); },
+               .stopped_within = [this](std::chrono::milliseconds) { return stopped; }},
+      .options = options,
+      .exposition = *exposition,
+      .built = [this] { ++times_built; }}};
 };
 
 } // namespace
@@ -84,7 +61,7 @@ TEST_CASE("a built generation can train, and its METRICS show it") {
   job.devices.count = 2;
   job.parallel.strategy = StrategyKind::ddp;
   Workshop workshop{job};
-  auto built = workshop.form();
+  auto built = workshop.builder->build();
   REQUIRE(built);
   CHECK((*built)->generation->rank_states.size() == 2);
   CHECK((*built)->generation->assignment.leads());
@@ -99,34 +76,31 @@ TEST_CASE("a built generation can train, and its METRICS show it") {
 
 TEST_CASE("a released generation is destroyed, and its compiled job stays for the next one") {
   Workshop workshop;
-  auto built = workshop.form();
+  auto built = workshop.builder->build();
   REQUIRE(built);
   const std::weak_ptr<training::Generation> generation = (*built)->generation;
   const std::weak_ptr<training::CompiledJob> host = (*built)->generation->compiled_job;
   const auto metrics = (*built)->metrics;
   built->reset();
   CHECK_FALSE(generation.expired());
-  workshop.release();
+  workshop.builder->release(true);
   CHECK(generation.expired());
   CHECK_FALSE(host.expired()); // kept for the next generation
   caf::anon_send_exit(metrics, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
 }
 
-TEST_CASE(
-    "the reason why a job cannot be built is reported, and the GENERATION BUILDER continues") {
+TEST_CASE("the reason why a job cannot be built is reported, and another build may follow") {
   auto job = test::small_job();
   job.data.dataset = "cifar10";
   job.data.root = "/nowhere";
   Workshop workshop{job};
-  const auto built = workshop.form();
+  const auto built = workshop.builder->build();
   REQUIRE_FALSE(built);
   CHECK(built.error().code == Errc::data);
   CHECK_THAT(built.error().message, ContainsSubstring("/nowhere"));
   CHECK(built.error().exit_code() == 2);
   CHECK(workshop.times_built == 0);
-  CHECK_FALSE(workshop.form()); // it still answers
-  caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
+  CHECK_FALSE(workshop.builder->build()); // another attempt
 }
 
 TEST_CASE("a job that does not fit into memory is invalid input, and the error suggests a remedy") {
@@ -136,21 +110,19 @@ TEST_CASE("a job that does not fit into memory is invalid input, and the error s
   job.data.eval_batch_size = std::int64_t{1}
                              << 40; // more bytes than the address space of a process
   Workshop workshop{job};
-  const auto built = workshop.form();
+  const auto built = workshop.builder->build();
   REQUIRE_FALSE(built);
   CHECK(built.error().exit_code() == 2);
   CHECK_THAT(built.error().message,
              ContainsSubstring("not enough memory: the host cannot allocate"));
   CHECK_THAT(built.error().message, ContainsSubstring("data.eval_batch_size"));
-  caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
 }
 
 TEST_CASE("a stop before the devices are prepared is reported, and nothing is built") {
   Workshop workshop;
   workshop.stopped = true;
-  const auto built = workshop.form();
+  const auto built = workshop.builder->build();
   REQUIRE_FALSE(built);
   CHECK(built.error().code == Errc::stopped);
   CHECK(workshop.times_built == 0);
-  caf::anon_send_exit(workshop.builder, caf::exit_reason::user_shutdown);
 }

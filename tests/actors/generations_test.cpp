@@ -58,16 +58,19 @@ std::vector<double> train(const std::shared_ptr<training::CompiledJob>& compiled
   caf::actor_system system{settings};
   const auto metrics = test::spawn_stub<metrics_actor>(
       system,
-      [losses](atom::step_committed, const StepRecordPtr& step) { losses->push_back(step->loss); },
+      [losses](atom::record, const RunRecordPtr& event) {
+        if (const auto* step = std::get_if<metrics::StepRecord>(event.get()))
+          losses->push_back(step->loss);
+      },
       [](atom::finish, const RunOutcomePtr& outcome) { return outcome; });
-  const auto builder = test::spawn_generation_builder(system, compiled_job, assignment, metrics,
-                                                      [&](const training::Generation& generation) {
-                                                        if (rank_states)
-                                                          *rank_states = generation.rank_states;
-                                                      });
+  const NodeWorkPtr work = std::make_shared<test::SmallWork>(
+      compiled_job, assignment, metrics, [&](const training::Generation& generation) {
+        if (rank_states)
+          *rank_states = generation.rank_states;
+      });
   const auto node = system.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{.stopped = [] {}});
   caf::scoped_actor self{system};
-  self->request(node, caf::infinite, atom::run_v, builder)
+  self->request(node, caf::infinite, atom::run_v, work)
       .receive(
           [&](const RunOutcomePtr& outcome) {
             INFO((outcome->error ? outcome->error->to_string() : ""));

@@ -1,4 +1,5 @@
 // Tests a GENERATOR that receives the parameters of a real rank.
+#include "actors/caf_error.hpp"
 #include "actors/roles/generator.hpp"
 #include "inference/continuation.hpp"
 #include "tests/actors/deterministic.hpp"

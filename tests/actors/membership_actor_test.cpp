@@ -86,7 +86,8 @@ struct Job : test::Deterministic {
   }
   void lead() {
     coordinator = test::spawn_stub<coordinator_actor>(
-        system, [this](atom::halt, bool) { ++halts; }, [this](atom::stop) { ++stops; });
+        system, [this](atom::halt, bool) { ++halts; },
+        [this](atom::stop, const Error&) { ++stops; });
     self->send(membership, atom::lead_v, coordinator);
     scheduler.run();
   }
@@ -149,7 +150,7 @@ TEST_CASE("nodes get their assignments, and COORDINATOR as soon as it exists") {
   CHECK_FALSE(job.is_led());
   job.lead();
   CHECK(job.is_led());
-  job.tell(atom::stop_v);
+  job.tell(atom::stop_v, a->node, StopReason::job);
   CHECK(job.stops == 1);
 }
 

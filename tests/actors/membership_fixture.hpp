@@ -428,10 +428,10 @@ struct Cluster {
     });
   }
   void carry_out(const action::StopCoordinator& it) {
-    if (it.reason)
-      told->ending = it.reason;
-    else
+    if (it.reason.code == Errc::stopped)
       ++told->stops;
+    else
+      told->ending = it.reason;
   }
   /// The reason of the halt was sent to its followers first.
   void carry_out(const action::ForgetCoordinator&) {

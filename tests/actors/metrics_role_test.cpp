@@ -55,9 +55,9 @@ struct Audience : test::Deterministic {
     self->send(metrics, std::forward<Message>(message)...);
     scheduler.run();
   }
-  void commit(std::int64_t step) {
-    tell(atom::step_committed_v,
-         StepRecordPtr{std::make_shared<metrics::StepRecord>(testing::small_step(step))});
+  void commit(std::int64_t step) { record(testing::small_step(step)); }
+  void record(RunRecord event) {
+    tell(atom::record_v, std::make_shared<const RunRecord>(std::move(event)));
   }
   RunOutcome finish(std::string status, std::optional<Error> error = {}) {
     RunOutcome outcome{.summary = {small_run()}, .error = std::move(error)};
@@ -117,16 +117,14 @@ TEST_CASE("the largest peak that a step reports is in run.json and on the page")
   for (const auto& [peak, largest] : {std::pair{3e12, 3e12}, {2e12, 3e12}, {4e12, 4e12}}) {
     auto step = testing::small_step(0);
     step.peak_operations = peak;
-    audience.tell(atom::step_committed_v,
-                  StepRecordPtr{std::make_shared<const metrics::StepRecord>(step)});
+    audience.record(step);
     CHECK(peaks() == largest);
   }
 }
 
 TEST_CASE("the end of an epoch is reported with its evaluation") {
   Audience audience;
-  audience.tell(atom::evaluated_v,
-                EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
+  audience.record(testing::small_epoch(0));
   CHECK(audience.shows("troupe_loss{set=\"test\"} 1.25"));
   CHECK(audience.shows("troupe_accuracy_ratio{set=\"test\"} 0.625"));
   CHECK(lines(audience.file("epochs.jsonl")) == 1);
@@ -186,19 +184,17 @@ TEST_CASE("everything reported to METRICS is on the run's page") {
   audience.tell(atom::status_v, metrics::JobPhase::training);
   for (std::int64_t step = 0; step < 3; ++step)
     audience.commit(step);
-  audience.tell(atom::evaluated_v,
-                EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
-  audience.tell(atom::evaluated_v, GeneratedRecordPtr{std::make_shared<metrics::GeneratedRecord>(
-                                       testing::small_generated(3))});
+  audience.record(testing::small_epoch(0));
+  audience.record(testing::small_generated(3));
   audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(0)});
-  audience.tell(atom::saved_v, metrics::CheckpointRecord{
-                                   .step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
+  audience.record(
+      metrics::CheckpointRecord{.step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
   audience.tell(atom::failed_v, std::int64_t{4}, Error{Errc::io, "the tokenizer is gone"});
   CHECK(audience.page().at("log").back().at("text") ==
         "the sample of step 4 was not written: " +
             Error{Errc::io, "the tokenizer is gone"}.to_string());
-  audience.tell(atom::saved_v, metrics::CheckpointRecord{
-                                   .step = 4, .failure = Error{Errc::no_space, "it is full"}});
+  audience.record(
+      metrics::CheckpointRecord{.step = 4, .failure = Error{Errc::no_space, "it is full"}});
   audience.tell(atom::alive_v, std::string{"there:7401"});
   audience.tell(atom::tick_v);
   const auto page = audience.page();
@@ -294,11 +290,9 @@ TEST_CASE("the reason of a failure is shown and is in the summary") {
 
 TEST_CASE("completed and failed checkpoints are counted separately") {
   Audience audience;
-  audience.tell(atom::saved_v,
-                metrics::CheckpointRecord{.step = 10, .path = "somewhere", .seconds = 0.5});
-  audience.tell(atom::saved_v, metrics::CheckpointRecord{.step = 20,
-                                                         .path = "somewhere",
-                                                         .failure = Error{Errc::no_space, "full"}});
+  audience.record(metrics::CheckpointRecord{.step = 10, .path = "somewhere", .seconds = 0.5});
+  audience.record(metrics::CheckpointRecord{
+      .step = 20, .path = "somewhere", .failure = Error{Errc::no_space, "full"}});
   CHECK(audience.shows("troupe_checkpoints_total 1"));
   CHECK(audience.shows("troupe_checkpoint_failures_total 1"));
   CHECK(audience.shows("troupe_checkpoint_step 10"));
@@ -306,10 +300,8 @@ TEST_CASE("completed and failed checkpoints are counted separately") {
 
 TEST_CASE("a checkpoint's size and pause are shown") {
   Audience audience;
-  audience.tell(
-      atom::saved_v,
-      metrics::CheckpointRecord{
-          .step = 10, .path = "somewhere", .seconds = 0.5, .pause_seconds = 0.125, .bytes = 4096});
+  audience.record(metrics::CheckpointRecord{
+      .step = 10, .path = "somewhere", .seconds = 0.5, .pause_seconds = 0.125, .bytes = 4096});
   CHECK(audience.shows("troupe_checkpoint_bytes 4096"));
   CHECK(audience.shows("troupe_save_seconds_sum 0.125"));
 }
@@ -383,8 +375,7 @@ TEST_CASE("a run.json that does not fit on a full disk is written at the end of 
   step.peak_operations = 3e12;
   {
     const test::FullDisk full{64};
-    audience.tell(atom::step_committed_v,
-                  StepRecordPtr{std::make_shared<metrics::StepRecord>(step)});
+    audience.record(step);
   }
   CHECK(audience.finish("completed").summary.status == "completed");
   CHECK(nlohmann::json::parse(audience.file("run.json")).at("peak_operations_per_second") == 3e12);

@@ -58,7 +58,7 @@ private:
   std::string job_; ///< name of its job
   caf::actor_system system_{config_};
   node_actor node_ = test::spawn_stub<node_actor>(
-      system_, [this](atom::stop, Stopping what) { stops_ += what == Stopping::job; },
+      system_, [this](atom::stop, StopReason what) { stops_ += what == StopReason::job; },
       [job = job_](atom::status) {
         return JobStatus{.name = job,
                          .step = 7,
@@ -91,7 +91,7 @@ TEST_CASE("a daemon answers status and stop, with and without certificates") {
   CHECK(status->tokens_per_second == 320);
   REQUIRE(status->nodes.size() == 1);
   CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
-  CHECK(ask_to_stop(options, Stopping::job, false));
+  CHECK(ask_to_stop(options, StopReason::job, false));
   CHECK(daemon.stops() == 1);
 }
 
@@ -295,7 +295,7 @@ TEST_CASE("a TLS key that everyone can read or write is refused, one for a group
 TEST_CASE("an answer that is too large for the network is only an error") {
   const Daemon daemon({}, "1.2.3", std::string(2 << 20, 'x'));
   CHECK(has(why_not(daemon.asked_by({})), "exceeds caf.middleman.max-message-size"));
-  CHECK(ask_to_stop(daemon.asked_by({}), Stopping::job, false));
+  CHECK(ask_to_stop(daemon.asked_by({}), StopReason::job, false));
   const Daemon large({}, "1.2.3", std::string(1000 << 10, 'x'));
   CHECK(why_not(large.asked_by({})) == "it answers");
 }

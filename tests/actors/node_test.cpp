@@ -1,5 +1,5 @@
-// Tests a node with real roles on the host device, between a stub GENERATION BUILDER and a stub
-// METRICS; and a follower whose neighbours on other nodes do not exist.
+// Tests a node with real roles on the host device, stub work and a stub METRICS; and a follower
+// whose neighbours on other nodes do not exist.
 #include "actors/node/node.hpp"
 #include "tests/actors/deterministic.hpp"
 #include "tests/actors/small_job.hpp"
@@ -37,7 +37,9 @@ public:
     host = training::compile_job(job, 1, {}).value();
     metrics = test::spawn_stub<metrics_actor>(
         system,
-        [shown = shown](atom::step_committed, const StepRecordPtr&) {
+        [shown = shown](atom::record, const RunRecordPtr& event) {
+          if (!std::holds_alternative<metrics::StepRecord>(*event))
+            return;
           shown->log.emplace_back("step");
           if (shown->breaks)
             throw std::runtime_error("it breaks");
@@ -53,13 +55,13 @@ public:
 
   RunOutcome run(const std::function<void(training::Generation&)>& before =
                      [](training::Generation&) {}) {
-    return run(test::spawn_generation_builder(
-        system, host, training::single_node_assignment(1, "here"), metrics, before));
+    return run(std::make_shared<test::SmallWork>(host, training::single_node_assignment(1, "here"),
+                                                 metrics, before));
   }
-  RunOutcome run(const generation_builder_actor& builder) {
+  RunOutcome run(const NodeWorkPtr& work) {
     RunOutcome ended;
     caf::scoped_actor self{system};
-    self->request(node, caf::infinite, atom::run_v, builder)
+    self->request(node, caf::infinite, atom::run_v, work)
         .receive([&](const RunOutcomePtr& outcome) { ended = *outcome; },
                  [](const caf::error& error) { FAIL(caf::to_string(error)); });
     return ended;
@@ -93,6 +95,21 @@ private:
 
 /// A node with an assignment in the job of another node, about to train.
 struct Follower : test::Deterministic {
+  struct Work : test::StubWork {
+    explicit Work(Follower& of) : follower{of} {}
+
+    Result<BuiltGenerationPtr> build() override {
+      if (follower.end_while_forming)
+        caf::anon_send(follower.node, atom::finish_v, *follower.end_while_forming);
+      if (follower.not_built)
+        return failure(*follower.not_built);
+      return test::built_generation(follower.generation, follower.metrics);
+    }
+    void release(bool) override { ++follower.releases; }
+
+    Follower& follower;
+  };
+
   Follower() {
     training::NodeAssignment assignment{
         .refused = {},
@@ -113,17 +130,6 @@ struct Follower : test::Deterministic {
         });
     generation = std::make_shared<training::Generation>(test::compile_job(test::small_job(), 2),
                                                         assignment, metrics::Trace{});
-    builder = test::spawn_stub<generation_builder_actor>(
-        system,
-        [this](atom::build) -> caf::result<BuiltGenerationPtr> {
-          if (end_while_forming)
-            caf::anon_send(node, atom::finish_v, *end_while_forming);
-          if (not_built)
-            return to_caf_error(*not_built);
-          return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(BuiltGeneration{
-              .generation = generation, .info = generation->info(), .metrics = metrics})};
-        },
-        [this](atom::release, bool) { ++releases; });
     node = test::spawn_state<NodeState, node_actor>(system, NodeSetup{.stopped = [] {}});
     self->send(node, atom::join_v, membership, std::string{"a:1"}, NodeInfo{.address = "b:1"});
     scheduler.run();
@@ -135,9 +141,11 @@ struct Follower : test::Deterministic {
     scheduler.run();
   }
 
-  void run() {
-    self->request(node, caf::infinite, atom::run_v, builder);
+  auto run() {
+    auto asked =
+        self->request(node, caf::infinite, atom::run_v, NodeWorkPtr{std::make_shared<Work>(*this)});
     scheduler.run();
+    return asked;
   }
   template <class... Message>
   void tell(Message&&... message) {
@@ -151,8 +159,18 @@ struct Follower : test::Deterministic {
   std::shared_ptr<training::Generation> generation;
   membership_actor membership;
   metrics_actor metrics;
-  generation_builder_actor builder;
   node_actor node;
+};
+
+/// Work whose build throws, or returns an error.
+struct FailingWork : test::StubWork {
+  explicit FailingWork(std::optional<Error> returned) : error{std::move(returned)} {}
+
+  Result<BuiltGenerationPtr> build() override {
+    return error ? failure(*error) : throw std::runtime_error("it breaks");
+  }
+
+  std::optional<Error> error; ///< none: it throws
 };
 
 } // namespace
@@ -172,7 +190,7 @@ TEST_CASE("a node builds, trains and releases before it reports how it ended") {
 TEST_CASE("a node asked to stop while it builds trains no step") {
   Single single;
   const auto outcome = single.run(
-      [&](training::Generation&) { caf::anon_send(single.node, atom::stop_v, Stopping::job); });
+      [&](training::Generation&) { caf::anon_send(single.node, atom::stop_v, StopReason::job); });
   CHECK_FALSE(outcome.error);
   CHECK(outcome.summary.status == "stopped");
   CHECK(outcome.summary.steps == 0);
@@ -225,35 +243,65 @@ TEST_CASE("an actor that dies ends the job and is named") {
   CHECK(single.host->state); // the generation has returned its state
 }
 
-TEST_CASE("a GENERATION BUILDER that dies is named, and an error that it returns is passed on") {
+TEST_CASE("a failure of the blocking work is named, and an error that it returns is passed on") {
   Single single;
-  SECTION("it dies") {
-    const auto outcome = single.run(test::spawn_stub<generation_builder_actor>(
-        single.system,
-        [](atom::build) -> BuiltGenerationPtr { throw std::runtime_error("it breaks"); }));
+  SECTION("it throws") {
+    const auto outcome = single.run(std::make_shared<FailingWork>(std::nullopt));
     CHECK_FALSE(outcome.built);
     REQUIRE(outcome.error);
     CHECK_THAT(
         outcome.error->to_string(),
-        ContainsSubstring("internal: the generation builder died: ") &&
+        ContainsSubstring("internal: the generation builder died: it breaks") &&
             ContainsSubstring("(node " + training::host_name() + ", actor generation_builder)"));
   }
   SECTION("it returns an error") {
-    const auto outcome = single.run(test::spawn_stub<generation_builder_actor>(
-        single.system, [](atom::build) -> caf::result<BuiltGenerationPtr> {
-          return to_caf_error({Errc::data, "there are no images", {.node = "b:1"}});
-        }));
+    const auto outcome = single.run(
+        std::make_shared<FailingWork>(Error{Errc::data, "there are no images", {.node = "b:1"}}));
     CHECK_FALSE(outcome.built);
     REQUIRE(outcome.error);
     CHECK(outcome.error->to_string() == "data: there are no images (node b:1)");
   }
 }
 
+TEST_CASE("parts of the blocking work run one after the other, also if voters change meanwhile") {
+  struct Recorded : test::StubWork {
+    Result<BuiltGenerationPtr> build() override {
+      log.emplace_back("build");
+      return failure({Errc::data, "there are no images"});
+    }
+    void note_voters(const training::GenerationRecord&) override { log.emplace_back("voters"); }
+
+    std::vector<std::string> log;
+  };
+  test::Deterministic actors;
+  std::vector<std::function<void()>> begun;
+  const auto node = test::spawn_state<NodeState, node_actor>(
+      actors.system,
+      NodeSetup{
+          .stopped = [] {},
+          .run_blocking = [&](std::function<void()> task) { begun.push_back(std::move(task)); }});
+  const auto work = std::make_shared<Recorded>();
+  auto asked = actors.self->request(node, caf::infinite, atom::run_v, NodeWorkPtr{work});
+  actors.self->send(node, atom::decided_v, training::GenerationRecord{.number = 0});
+  actors.scheduler.run();
+  REQUIRE(begun.size() == 1); // the build
+  begun[0]();
+  actors.scheduler.run();
+  REQUIRE(begun.size() == 2);
+  CHECK(work->log == std::vector<std::string>{"build"});
+  begun[1]();
+  CHECK(work->log == std::vector<std::string>{"build", "voters"});
+  asked.receive([](const RunOutcomePtr& outcome) { CHECK_FALSE(outcome->built); },
+                [](const caf::error& error) { FAIL(caf::to_string(error)); });
+  actors.self->send_exit(node, caf::exit_reason::user_shutdown);
+  actors.scheduler.run();
+  begun.clear(); // they own the node
+}
+
 TEST_CASE("the first reported end is the end of the job, also on a node that does not lead") {
   Follower follower;
   RunOutcomePtr outcome;
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
-  follower.scheduler.run();
+  auto asked = follower.run();
   CHECK(follower.releases == 0); // it waits for the coordinator
   const auto tell_end = [&](const std::string& why) {
     follower.tell(atom::finish_v, JobEnd{.result = {.status = "failed", .steps = 4},
@@ -275,8 +323,7 @@ TEST_CASE("the first reported end is the end of the job, also on a node that doe
 TEST_CASE("a job that ends while a node builds ends for it afterwards") {
   Follower follower;
   follower.end_while_forming = JobEnd{.result = {.status = "stopped"}, .error = {}};
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
-  follower.scheduler.run();
+  auto asked = follower.run();
   asked.receive(
       [](const RunOutcomePtr& outcome) {
         CHECK(outcome->summary.status == "stopped");
@@ -293,9 +340,7 @@ TEST_CASE("a node that cannot reach the others reports why the job ended") {
     Follower follower;
     follower.end_while_forming = JobEnd{.result = {.status = "failed"}, .error = why};
     follower.not_built = error;
-    auto asked =
-        follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
-    follower.scheduler.run();
+    auto asked = follower.run();
     std::string text;
     asked.receive([&](const RunOutcomePtr& outcome) { text = outcome->error->message; },
                   [](const caf::error& answer) { FAIL(caf::to_string(answer)); });
@@ -324,8 +369,7 @@ TEST_CASE("a node reports the end of its job even after the leader is gone") {
 
 TEST_CASE("a lost leader is named by its address") {
   Follower follower;
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.builder);
-  follower.scheduler.run();
+  auto asked = follower.run();
   follower.self->send_exit(follower.membership, caf::exit_reason::kill);
   follower.scheduler.run();
   asked.receive(
@@ -378,26 +422,28 @@ TEST_CASE("a node that is left out joins with a new attempt and reports why it w
 }
 
 TEST_CASE("a build that fails after a halt is repeated until the job ends") {
+  struct Repeated : test::StubWork {
+    explicit Repeated(Follower& of) : follower{of} {}
+
+    Result<BuiltGenerationPtr> build() override {
+      if (++builds == 1)
+        return test::built_generation(follower.generation, follower.metrics);
+      if (builds == 4)
+        caf::anon_send(follower.node, atom::finish_v, JobEnd{.result = {.status = "stopped"}});
+      return failure({Errc::io, "the folder is gone"});
+    }
+
+    Follower& follower;
+    int builds = 0;
+  };
   Follower follower;
-  int builds = 0;
-  const auto builder = test::spawn_stub<generation_builder_actor>(
-      follower.system, [&](atom::build) -> caf::result<BuiltGenerationPtr> {
-        ++builds;
-        if (builds == 1)
-          return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(
-              BuiltGeneration{.generation = follower.generation,
-                              .info = follower.generation->info(),
-                              .metrics = follower.metrics})};
-        if (builds == 4)
-          caf::anon_send(follower.node, atom::finish_v, JobEnd{.result = {.status = "stopped"}});
-        return to_caf_error({Errc::io, "the folder is gone"});
-      });
-  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, builder);
+  const auto work = std::make_shared<Repeated>(follower);
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, NodeWorkPtr{work});
   follower.scheduler.run();
   follower.self->send_exit(follower.metrics, caf::exit_reason::user_shutdown); // hands over no view
   follower.scheduler.run();
   follower.tell(atom::halt_v, std::int64_t{1}, Error{Errc::network, "node c:1 was lost"});
-  CHECK(builds == 4);
+  CHECK(work->builds == 4);
   asked.receive(
       [](const RunOutcomePtr& outcome) { CHECK(outcome->error->message == "the folder is gone"); },
       [](const caf::error& error) { FAIL(caf::to_string(error)); });

@@ -36,15 +36,17 @@ struct Waiting : test::Deterministic {
             return caf::delegated<WaitStatus>{};
           return told;
         },
-        [this](atom::abort, const member_actor& who) { withdrawn = who == node; },
-        [this](atom::leave, const member_actor&, bool) -> caf::result<void> {
+        [this](atom::stop, const member_actor& who, StopReason reason) -> caf::result<void> {
+          withdrawn = withdrawn || (reason == StopReason::withdrawn && who == node);
+          stops += reason == StopReason::job;
+          if (reason != StopReason::node && reason != StopReason::signal)
+            return caf::unit;
           ++leaves;
           if (keeps)
             return to_caf_error(
                 {Errc::invalid_input, "it leads the job, and the job would end if it left"});
           return caf::unit;
-        },
-        [this](atom::stop) { ++stops; });
+        });
     node = test::spawn_state<NodeState, node_actor>(
         system, NodeSetup{.run = "run",
                           .join = std::move(join),
@@ -94,7 +96,8 @@ struct Waiting : test::Deterministic {
     auto request = self->request(node, caf::infinite, atom::begin_v, requester);
     scheduler.run();
     request.receive(
-        [&](const std::string& address, bool has_ended) {
+        [&](const training::Voter&, const std::string& address, bool has_ended,
+            const training::GenerationRecord&) {
           answer = {address, has_ended};
         },
         [](const caf::error& error) { FAIL(caf::to_string(error)); });
@@ -246,7 +249,7 @@ TEST_CASE("a request to leave or to stop is repeated to a new leader") {
   const bool stops = GENERATE(false, true);
   Waiting waiting;
   waiting.ask_for_assignment(600s);
-  waiting.self->send(waiting.node, atom::stop_v, stops ? Stopping::job : Stopping::signal);
+  waiting.self->send(waiting.node, atom::stop_v, stops ? StopReason::job : StopReason::signal);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == (stops ? std::pair{0, 1} : std::pair{1, 0}));
   waiting.ask_for_assignment(600s);
@@ -266,10 +269,10 @@ TEST_CASE("SIGTERM stops a job whose leader may not leave, even after a request 
   Waiting waiting;
   waiting.ask_for_assignment(0s, "b:1");
   waiting.keeps = true;
-  waiting.self->send(waiting.node, atom::stop_v, Stopping::node);
+  waiting.self->send(waiting.node, atom::stop_v, StopReason::node);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{1, 0});
-  waiting.self->send(waiting.node, atom::stop_v, Stopping::signal);
+  waiting.self->send(waiting.node, atom::stop_v, StopReason::signal);
   waiting.scheduler.run();
   CHECK(std::pair{waiting.leaves, waiting.stops} == std::pair{2, 1});
 }

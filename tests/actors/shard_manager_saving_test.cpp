@@ -62,24 +62,14 @@ struct Saver : test::Deterministic {
 
 TEST_CASE("two copies of one step are both passed on, in their order") {
   Saver saver;
-  auto hashed = saver.self->request(saver.shard_manager, caf::infinite, atom::digest_v,
-                                    std::int64_t{5}, std::uint64_t{0});
-  auto sampled = saver.self->request(saver.shard_manager, caf::infinite, atom::generate_v,
-                                     std::int64_t{5}, std::uint64_t{0});
+  auto hashed = saver.self->request(saver.shard_manager, caf::infinite, atom::gather_v,
+                                    std::int64_t{5}, std::uint64_t{0}, ChunkUse::digest);
+  auto sampled = saver.self->request(saver.shard_manager, caf::infinite, atom::gather_v,
+                                     std::int64_t{5}, std::uint64_t{0}, ChunkUse::sample);
   saver.finish_copies();
   CHECK(saver.received == std::vector<std::string>{"checkpointer", "generator"});
   hashed.receive([](const ShardOutcome& outcome) { CHECK(outcome.step == 5); },
                  [](const caf::error& error) { FAIL(caf::to_string(error)); });
-  sampled.receive([](bool is_last) { CHECK(is_last); },
+  sampled.receive([](const ShardOutcome& outcome) { CHECK(outcome.is_last); },
                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
-}
-
-TEST_CASE("the end of a copy that was not requested is ignored") {
-  Saver saver;
-  saver.self->send(saver.shard_manager, atom::saved_v, std::int64_t{7});
-  auto hashed = saver.self->request(saver.shard_manager, caf::infinite, atom::digest_v,
-                                    std::int64_t{5}, std::uint64_t{0});
-  saver.finish_copies();
-  hashed.receive([](const ShardOutcome& outcome) { CHECK(outcome.step == 5); },
-                 [](const caf::error& error) { FAIL(caf::to_string(error)); });
 }

@@ -1,8 +1,7 @@
-/// A job whose steps take almost no time, and a GENERATION BUILDER for the node that trains it.
+/// A job whose steps take almost no time, and the blocking work of the node that trains it.
 #pragma once
 
-#include "actors/caf_error.hpp"
-#include "actors/node/built_generation.hpp"
+#include "actors/node/node_work.hpp"
 #include "core/config/config.hpp"
 #include "data/image_dataset.hpp"
 #include "tests/actors/stub_roles.hpp"
@@ -59,29 +58,46 @@ inline std::vector<std::int32_t> labels_of(const training::MicroBatch& batch) {
   return {first, first + batch.samples};
 }
 
+inline BuiltGenerationPtr built_generation(const std::shared_ptr<training::Generation>& generation,
+                                           const metrics_actor& metrics) {
+  return std::make_shared<const BuiltGeneration>(
+      BuiltGeneration{.generation = generation, .info = generation->info(), .metrics = metrics});
+}
+
+/// Work that a test need not replace.
+struct StubWork : NodeWork {
+  void halt(RunViewPtr) override {}
+  void release(bool) override {}
+  void note_voters(const training::GenerationRecord&) override {}
+};
+
 /// Builds one generation with all ranks in this process; returns its state to the compiled job on
 /// release. `before` may inspect or modify the generation before NODE receives it.
-inline generation_builder_actor spawn_generation_builder(
-    caf::actor_system& system, std::shared_ptr<training::CompiledJob> compiled_job,
-    const training::NodeAssignment& assignment, metrics_actor metrics,
-    std::function<void(training::Generation&)> before = [](training::Generation&) {}) {
-  const auto generation = std::make_shared<std::shared_ptr<training::Generation>>();
-  return spawn_stub<generation_builder_actor>(
-      system,
-      [compiled_job, assignment, metrics, before,
-       generation](atom::build) -> caf::result<BuiltGenerationPtr> {
-        auto built = training::build_generation(compiled_job, assignment);
-        if (!built)
-          return to_caf_error(built.error());
-        *generation = std::move(*built);
-        before(**generation);
-        return BuiltGenerationPtr{std::make_shared<const BuiltGeneration>(BuiltGeneration{
-            .generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
-      },
-      [compiled_job, generation](atom::release, bool) {
-        std::ignore = training::return_state(**generation, compiled_job->job->plan.total_steps());
-        generation->reset();
-      });
-}
+struct SmallWork : StubWork {
+  SmallWork(
+      std::shared_ptr<training::CompiledJob> job, training::NodeAssignment in, metrics_actor shown,
+      std::function<void(training::Generation&)> tamper = [](training::Generation&) {})
+      : compiled_job{std::move(job)},
+        assignment{std::move(in)}, metrics{std::move(shown)}, before{std::move(tamper)} {}
+
+  Result<BuiltGenerationPtr> build() override {
+    auto built = training::build_generation(compiled_job, assignment);
+    if (!built)
+      return failure(built.error());
+    generation = std::move(*built);
+    before(*generation);
+    return built_generation(generation, metrics);
+  }
+  void release(bool) override {
+    std::ignore = training::return_state(*generation, compiled_job->job->plan.total_steps());
+    generation.reset();
+  }
+
+  std::shared_ptr<training::CompiledJob> compiled_job;
+  training::NodeAssignment assignment;
+  metrics_actor metrics;
+  std::function<void(training::Generation&)> before;
+  std::shared_ptr<training::Generation> generation;
+};
 
 } // namespace troupe::actors::test

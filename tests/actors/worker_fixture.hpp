@@ -54,10 +54,11 @@ struct Workplace : Deterministic {
     setup.test_batches = generation->evaluation->sampler().steps_per_epoch();
     setup.loader = spawn_stub<data_loader_actor>(
         system,
-        [this](atom::begin, std::int32_t, const worker_actor&, Pass first) {
-          told.begins.push_back(first);
+        [this](atom::begin, std::int32_t, const worker_actor&, const data::SliceAssignment&,
+               Pass first) { told.begins.push_back(first); },
+        [this](atom::fetch, std::int32_t, PassMode mode, std::int64_t, std::int64_t) {
+          told.evaluations += mode == PassMode::evaluation;
         },
-        [this](atom::evaluate, std::int32_t) { ++told.evaluations; },
         [this](atom::credit, std::int32_t, const MicroBatchPtr& batch) {
           told.credits.push_back(batch->slot);
         });
@@ -103,8 +104,9 @@ struct Workplace : Deterministic {
         spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {
           batches[batch->pass_mode].push_back(batch);
         });
-    self->send(loader, atom::begin_v, 0, taker, Pass{0});
-    self->send(loader, atom::evaluate_v, 0);
+    self->send(loader, atom::begin_v, 0, taker, generation->slice_assignment, Pass{0});
+    self->send(loader, atom::fetch_v, 0, PassMode::evaluation, std::int64_t{0},
+               generation->evaluation->sampler().steps_per_epoch());
     scheduler.run();
   }
 

@@ -24,11 +24,20 @@ void ShardManagerBase::subscribe(collectives::PointToPoint& point_to_point) {
                                 return device.allocate(bytes, collectives::message_memory(device));
                               },
                           .lost =
-                              [me](int, Error why) {
+                              [this, me](int, Error why) {
                                 why.code =
                                     Errc::collective; // as for a collective: another rank is lost
-                                caf::anon_send(me, atom::failed_v, std::move(why));
+                                resume_in(me, [this, why] { fail(why); });
                               }});
+}
+
+void ShardManagerBase::announce(Stream& stream, std::shared_ptr<const void> written,
+                                FollowUp then) {
+  when_done(stream, [me = shard_manager_actor{self_}, written = std::move(written),
+                     then = std::move(then)]() mutable {
+    written.reset(); // so that its memory can be reused
+    resume_in(me, std::move(then));
+  });
 }
 
 caf::result<void> ShardManagerBase::save(std::int64_t steps) {
@@ -54,6 +63,21 @@ caf::result<void> ShardManagerBase::save(std::int64_t steps) {
   return promise;
 }
 
+caf::result<ShardOutcome> ShardManagerBase::take_chunk(std::int64_t steps, std::size_t index,
+                                                       ChunkUse use) {
+  switch (use) {
+  case ChunkUse::checkpoint:
+    return write_chunk(steps, index);
+  case ChunkUse::digest:
+    return hand_over(gathered(steps, index), false);
+  case ChunkUse::sample:
+    return give_chunk(steps, index);
+  case ChunkUse::contribution:
+    copier(steps).gather(index, nullptr);
+  }
+  return ShardOutcome{};
+}
+
 caf::result<ShardOutcome> ShardManagerBase::write_chunk(std::int64_t steps, std::size_t index) {
   if (!rank_state_->state->layout().saves_shard())
     return hand_over(gathered(steps, index), true);
@@ -63,13 +87,14 @@ caf::result<ShardOutcome> ShardManagerBase::write_chunk(std::int64_t steps, std:
 }
 
 /// Sends one chunk to GENERATOR.
-caf::result<bool> ShardManagerBase::give_chunk(std::int64_t steps, std::size_t index) {
+caf::result<ShardOutcome> ShardManagerBase::give_chunk(std::int64_t steps, std::size_t index) {
   const auto chunk = gathered(steps, index);
-  auto promise = self_->make_response_promise<bool>();
+  auto promise = self_->make_response_promise<ShardOutcome>();
   when_copied(steps, chunk, [this, chunk, promise]() mutable {
     self_->request(others_.generator, caf::infinite, atom::snapshot_v, StateChunkPtr{chunk})
-        .then([promise](bool is_last) mutable { promise.deliver(is_last); },
-              [promise](const caf::error& reason) mutable { promise.deliver(reason); });
+        .then(
+            [promise](bool is_last) mutable { promise.deliver(ShardOutcome{.is_last = is_last}); },
+            [promise](const caf::error& reason) mutable { promise.deliver(reason); });
   });
   return promise;
 }
@@ -77,14 +102,9 @@ caf::result<bool> ShardManagerBase::give_chunk(std::int64_t steps, std::size_t i
 void ShardManagerBase::when_copied(std::int64_t steps, std::shared_ptr<const void> copy,
                                    std::function<void()> then) {
   copies_.emplace(steps, std::move(then));
-  announce(*rank_state_->communication, atom::saved_v, steps, std::move(copy));
-}
-
-/// The oldest copy after this many steps is done. No effect if none is in progress.
-void ShardManagerBase::copied(std::int64_t steps) {
-  if (const auto oldest = copies_.lower_bound(steps);
-      oldest != copies_.end() && oldest->first == steps)
-    copies_.extract(oldest).mapped()();
+  announce(*rank_state_->communication, std::move(copy), [this, steps] {
+    copies_.extract(copies_.lower_bound(steps)).mapped()(); // the oldest copy after these steps
+  });
 }
 
 ShardManagerBase::Chunk ShardManagerBase::next_chunk(std::int64_t steps) {
@@ -126,8 +146,9 @@ void ShardManagerBase::not_written(std::int64_t steps, const caf::error& reason)
 
 caf::result<void> ShardManagerBase::when_drained(Stream& stream) {
   aborted_ = self_->make_response_promise<void>();
-  stream.on_complete(
-      [me = shard_manager_actor{self_}](const Status&) { caf::anon_send(me, atom::abort_v); });
+  stream.on_complete([this, me = shard_manager_actor{self_}](const Status&) {
+    resume_in(me, [this] { aborted_.deliver(); });
+  });
   return aborted_;
 }
 

@@ -2,7 +2,7 @@
 /// for the end.
 #pragma once
 
-#include "actors/interfaces.hpp"
+#include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "collectives/point_to_point/point_to_point.hpp"
 #include "training/rank_state.hpp"
@@ -37,6 +37,8 @@ protected:
 
   /// Returns a copier of the rank's state after `steps` steps.
   virtual training::StateCopier copier(std::int64_t steps) = 0;
+  /// The device, a collective or the connection to another rank has failed.
+  virtual void fail(Error error) = 0;
 
   /// Returns the behavior of these handlers and of the shared ones.
   template <class Handle, class... Handlers>
@@ -45,45 +47,28 @@ protected:
         row, std::move(handlers)...,
         [this](atom::join, const worker_actor& worker) { worker_ = worker; },
         [this](atom::save, std::int64_t steps) { return save(steps); },
-        [this](atom::save, std::int64_t steps, std::uint64_t chunk) {
-          return write_chunk(steps, chunk);
+        [this](atom::gather, std::int64_t steps, std::uint64_t chunk, ChunkUse use) {
+          return take_chunk(steps, chunk, use);
         },
-        [this](atom::digest, std::int64_t steps, std::uint64_t chunk) {
-          return hand_over(gathered(steps, chunk), false);
-        },
-        [this](atom::contribute, std::int64_t steps, std::uint64_t chunk) {
-          copier(steps).gather(chunk, nullptr);
-        },
-        [this](atom::generate, std::int64_t steps, std::uint64_t chunk) {
-          return give_chunk(steps, chunk);
-        },
-        [this](atom::saved, std::int64_t steps) { copied(steps); },
-        [this](atom::abort) { aborted_.deliver(); });
+        [](atom::done, const FollowUpPtr& then) { (*then)(); });
   }
   /// Subscribes to the messages for this rank, and to the loss of other ranks.
   void subscribe(collectives::PointToPoint& point_to_point);
-  /// Calls `then` on the stream's thread when the stream has come this far. Sends itself `failed`
-  /// if the stream has failed.
+  /// Calls `then` on the stream's thread when the stream has come this far. Fails if the stream has
+  /// failed.
   template <class Then>
   void when_done(Stream& stream, Then then) {
-    stream.on_complete(
-        [me = shard_manager_actor{self_}, then = std::move(then)](const Status& status) mutable {
-          if (status)
-            then();
-          else
-            caf::anon_send(me, atom::failed_v, status.error());
-        });
-  }
-  /// Sends itself this message when the stream has come this far. The stream keeps `written` alive
-  /// until then, because the actor may end before.
-  template <class Atom>
-  void announce(Stream& stream, Atom atom, std::int64_t step, std::shared_ptr<const void> written) {
-    when_done(stream, [me = shard_manager_actor{self_}, atom, step,
-                       written = std::move(written)]() mutable {
-      written.reset(); // so that its memory can be reused
-      caf::anon_send(me, atom, step);
+    stream.on_complete([this, me = shard_manager_actor{self_},
+                        then = std::move(then)](const Status& status) mutable {
+      if (status)
+        then();
+      else
+        resume_in(me, [this, error = status.error()] { fail(error); });
     });
   }
+  /// Calls `then` as this actor when the stream has come this far. The stream keeps `written` alive
+  /// until then, because the actor may end before.
+  void announce(Stream& stream, std::shared_ptr<const void> written, FollowUp then);
   /// Calls `then` when all enqueued work, including `copy`, is done.
   void when_copied(std::int64_t steps, std::shared_ptr<const void> copy,
                    std::function<void()> then);
@@ -102,12 +87,12 @@ private:
   using Chunk = std::shared_ptr<training::StateChunk>;
 
   caf::result<void> save(std::int64_t steps);
+  caf::result<ShardOutcome> take_chunk(std::int64_t steps, std::size_t index, ChunkUse use);
   caf::result<ShardOutcome> write_chunk(std::int64_t steps, std::size_t index);
-  caf::result<bool> give_chunk(std::int64_t steps, std::size_t index);
+  caf::result<ShardOutcome> give_chunk(std::int64_t steps, std::size_t index);
   Chunk next_chunk(std::int64_t steps);
   Chunk gathered(std::int64_t steps, std::size_t index);
   caf::result<ShardOutcome> hand_over(const Chunk& chunk, bool write);
-  void copied(std::int64_t steps);
   void not_written(std::int64_t steps, const caf::error& reason);
 
   shard_manager_actor::pointer_view self_;
