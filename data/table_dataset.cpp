@@ -96,12 +96,12 @@ private:
     const auto outputs = std::ssize(data_.targets);
     if (classes_ && outputs != 1)
       return fail(Errc::data,
-                  "data.targets has {} columns, but cross_entropy takes one, the class; set "
+                  "data.table.targets has {} columns, but cross_entropy takes one, the class; set "
                   "model.loss: mean_squared_error to predict numbers",
                   outputs);
     if (!classes_ && outputs != model_.num_classes)
       return fail(Errc::data,
-                  "data.targets has {} columns, but the model has {} outputs: set "
+                  "data.table.targets has {} columns, but the model has {} outputs: set "
                   "model.num_classes: {}",
                   outputs, model_.num_classes, outputs);
     return {};
@@ -134,13 +134,14 @@ Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, con
     used.class_names = numbered_classes(model.num_classes);
   TableValues values{data, used.standardization};
   for (const auto& file : files) {
-    const CsvQuery query{.numbers = data.features, .delimiter = character_of(data.delimiter)};
+    const CsvQuery query{.numbers = data.table.features,
+                         .delimiter = character_of(data.table.delimiter)};
     TROUPE_TRY(const auto read, read_csv(file, query));
     TROUPE_TRY(values.add_unlabeled(file, read, has_classes(model)));
     rows.push_back(std::ssize(read.lines));
   }
   return std::make_shared<const TableDataset>(
-      TableDataset::Columns{data.features, data.targets, std::move(used)},
+      TableDataset::Columns{data.table.features, data.table.targets, std::move(used)},
       std::move(values).take());
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <iterator>
 
 namespace troupe {
 
@@ -258,6 +259,22 @@ const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path
   return found == keys.end() ? nullptr : &*found;
 }
 
+std::vector<ConfigKey> with_fields(std::vector<ConfigKey> keys) {
+  std::vector<ConfigKey> fields;
+  for (const auto& key : keys)
+    if (const auto* forms = std::get_if<FormsTarget>(&key.target))
+      for (const auto& form : forms->forms)
+        for (const auto& field : form.is_mapping() ? form.fields : std::vector<ConfigKey>{}) {
+          fields.emplace_back(field).path = fmt::format("{}.{}", key.path, field.path);
+          fields.back().prepare = [fits = form.fits, choose = form.choose] {
+            if (!fits())
+              choose();
+          };
+        }
+  std::ranges::move(fields, std::back_inserter(keys));
+  return keys;
+}
+
 const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name) {
   const auto found = std::ranges::find_if(
       target.forms, [&](const ConfigForm& form) { return find_key(form.fields, name); });
@@ -280,6 +297,8 @@ std::vector<std::string> choices_of(const ConfigKey& key) {
     for (const auto& form : forms->forms)
       if (!form.word.empty())
         words.emplace_back(form.word);
+      else if (!form.fields.empty() && !form.is_mapping())
+        std::ranges::move(choices_of(form.fields.front()), std::back_inserter(words));
   return words;
 }
 

@@ -24,7 +24,7 @@ Status TableValues::add_features(const std::filesystem::path& file, std::size_t 
     if (!std::isfinite(values_.back()))
       return fail(Errc::data, "{}: {} is too large for a 32-bit float{}",
                   place(file, line, data_.features[i]), numbers[i],
-                  standardization_.mean.empty() ? "; set data.standardize: true"
+                  standardization_.mean.empty() ? "; set data.table.standardize: true"
                                                 : ", even after standardization");
   }
   return {};

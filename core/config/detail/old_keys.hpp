@@ -49,7 +49,6 @@ private:
   Config& config_;
   std::int64_t local_steps_ = 16;
   std::optional<std::string> test_root_;
-  TokenizerSplit tokenizer_split_ = TokenizerSplit::automatic;
   std::optional<std::int64_t> synthetic_samples_, max_units_alive_;
   bool clip_before_unscale_ = false;
   std::vector<OldKey> all_;
