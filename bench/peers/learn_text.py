@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import pathlib
+import re
 import time
 
 import torch

@@ -293,12 +293,13 @@ std::vector<std::string> choices_of(const ConfigKey& key) {
   if (std::holds_alternative<std::vector<Augmentation>*>(key.target))
     return choices_of({nullptr, choice_words<Augmentation>}, key.rule);
   auto words = key.rule.choices;
-  if (const auto* forms = std::get_if<FormsTarget>(&key.target))
+  if (const auto* forms = std::get_if<FormsTarget>(&key.target)) {
     for (const auto& form : forms->forms)
       if (!form.word.empty())
         words.emplace_back(form.word);
       else if (!form.fields.empty() && !form.is_mapping())
         std::ranges::move(choices_of(form.fields.front()), std::back_inserter(words));
+  }
   return words;
 }
 
