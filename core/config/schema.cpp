@@ -275,12 +275,6 @@ std::vector<ConfigKey> with_fields(std::vector<ConfigKey> keys) {
   return keys;
 }
 
-const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name) {
-  const auto found = std::ranges::find_if(
-      target.forms, [&](const ConfigForm& form) { return find_key(form.fields, name); });
-  return found == target.forms.end() ? nullptr : &*found;
-}
-
 const ConfigForm& form_of(const FormsTarget& target) {
   const auto found =
       std::ranges::find_if(target.forms, [](const auto& form) { return form.fits(); });

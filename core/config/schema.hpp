@@ -105,8 +105,6 @@ struct ConfigForm {
 const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path);
 /// Returns the keys, followed by the fields of their mappings ("cluster.listen.address").
 std::vector<ConfigKey> with_fields(std::vector<ConfigKey> keys);
-/// Returns the first form with this field; null if no form has it.
-const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name);
 
 struct ConfigSection {
   std::string_view path;

@@ -67,11 +67,6 @@ constexpr Renamed renamed[] = {
     {"cluster.data_port", "cluster.listen.data_port"},
 };
 
-/// Precondition: a form of the key has the field.
-const ConfigKey& field_of(const ConfigKey& key, const char* name) {
-  return *find_key(form_with_field(std::get<FormsTarget>(key.target), name)->fields, name);
-}
-
 bool exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
@@ -93,9 +88,8 @@ void use_moved(Config& config, const char* key, std::string& path) {
 
 OldKeys::OldKeys(Config& config, const std::vector<ConfigKey>& keys) : config_{config} {
   for (const auto& [old, now, field] : renamed) {
-    const auto& key = *find_key(keys, now);
-    const auto& bound = field ? field_of(key, field) : key;
-    add({old, bound.target, bound.rule, {}}, {now},
+    const auto& key = *find_key(keys, field ? fmt::format("{}.{}", now, field) : now);
+    add({old, key.target, key.rule, {}}, {now},
         field ? fmt::format("{}: {{{}: VALUE}}", now, field) : now);
   }
   add_others();

@@ -23,7 +23,7 @@ struct OldKey {
 /// The old keys of a config. Values of those without a member wait here for apply().
 class OldKeys {
 public:
-  /// `keys` are bound to `config`; both outlive this object.
+  /// `keys` have their fields, and are bound to `config`; both outlive this object.
   OldKeys(Config& config, const std::vector<ConfigKey>& keys);
   OldKeys(const OldKeys&) = delete;
   OldKeys& operator=(const OldKeys&) = delete;

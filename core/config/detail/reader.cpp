@@ -194,11 +194,11 @@ bool ConfigReader::is_old_section(const std::string& path, const YAML::Node& nod
     return old_.has_section(path);
   if (!node.IsMap() || !old_.has_section(path))
     return false;
-  const auto& forms = std::get<FormsTarget>(find_key(keys_, path)->target);
-  for (const auto& entry : node)
-    if (entry.first.IsScalar() && old_.find(join_path(path, entry.first.Scalar())) &&
-        !form_with_field(forms, entry.first.Scalar()))
+  for (const auto& entry : node) {
+    const auto name = join_path(path, entry.first.Scalar());
+    if (old_.find(name) && !find_key(keys_, name))
       return true;
+  }
   return false;
 }
 
