@@ -261,11 +261,12 @@ Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& co
                                     .tls = cluster.tls,
                                     .handshake = cluster.timeouts.handshake_timeout()});
   if (!plane && plane.error().code == Errc::network)
-    return cluster.data_port > 0 ? fail(Errc::network,
-                                        "cluster.data_port: {}; choose another port, or stop the "
-                                        "process that listens there",
-                                        plane.error().message)
-                                 : fail(Errc::network, "cluster.listen: {}", plane.error().message);
+    return cluster.data_port > 0
+               ? fail(Errc::network,
+                      "cluster.listen.data_port: {}; choose another port, or stop the "
+                      "process that listens there",
+                      plane.error().message)
+               : fail(Errc::network, "cluster.listen: {}", plane.error().message);
   return plane;
 }
 

@@ -122,7 +122,7 @@ Findings network_findings(const Config& config) {
                        port_finding("metrics.listen", config.metrics.listen)};
   if (auto endpoint = parse_endpoint(cluster.listen); endpoint && cluster.data_port > 0) {
     endpoint->port = static_cast<std::uint16_t>(cluster.data_port);
-    findings.push_back(port_finding("cluster.data_port", to_string(*endpoint)));
+    findings.push_back(port_finding("cluster.listen.data_port", to_string(*endpoint)));
   }
   return findings;
 }

@@ -21,7 +21,8 @@ using StatedValues = std::map<std::string, StatedValue>;
 
 /// Returns the endpoint that the file or --set gives for a key; empty: none.
 std::optional<Endpoint> own_endpoint(const StatedValues& values, const std::string& key) {
-  const auto found = values.find(key);
+  const auto field = values.find(key + ".address"); // of a mapping
+  const auto found = field == values.end() ? values.find(key) : field;
   if (found == values.end())
     return std::nullopt;
   const auto& text = found->second.text;

@@ -68,7 +68,8 @@ PredictionForm form_of(const PredictArguments& arguments, const inference::Saved
   return {.format = arguments.format,
           .kind = kind,
           .logits = arguments.logits,
-          .names = kind == OutputKind::values ? model.config.data.targets : model.card.class_names,
+          .names =
+              kind == OutputKind::values ? model.config.data.table.targets : model.card.class_names,
           .model = model.config.model.name,
           .weights = model.file.string(),
           .sample_name = std::string{adapter.sample_name()},

@@ -80,7 +80,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
     return config.error();
   if (!arguments.options.daemon && config->cluster.min_nodes > 1)
     return report_wrong_input(
-        fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on that many hosts",
+        fmt::format("cluster.nodes.min is {}: start the job with `troupe node` on that many hosts",
                     config->cluster.min_nodes));
   config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
                               arguments.join.end());

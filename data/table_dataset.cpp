@@ -44,18 +44,20 @@ private:
   }
 
   CsvQuery query() const {
-    CsvQuery query{.numbers = data_.features, .delimiter = character_of(data_.delimiter)};
+    CsvQuery query{.numbers = data_.table.features,
+                   .delimiter = character_of(data_.table.delimiter)};
     if (classes_)
-      query.words = data_.targets[0];
+      query.words = data_.table.targets[0];
     else
-      query.numbers.insert(query.numbers.end(), data_.targets.begin(), data_.targets.end());
+      query.numbers.insert(query.numbers.end(), data_.table.targets.begin(),
+                           data_.table.targets.end());
     return query;
   }
 
   Result<CsvColumns> read(Split split) const { return read_csv(file(split), query()); }
 
   ClassColumn class_column(Split split, const CsvColumns& rows) const {
-    return {escaped(file(split)), data_.targets[0], rows.words, rows.lines};
+    return {escaped(file(split)), data_.table.targets[0], rows.words, rows.lines};
   }
 
   /// Determines classes from all training rows, so that data.limit changes no label. Means and
@@ -67,10 +69,10 @@ private:
                  find_classes(class_column(Split::train, training), model_.num_classes));
     }
     const auto width = query().numbers.size();
-    if (data_.standardize)
+    if (data_.table.standardize)
       traits.standardization = standardization_of(
           std::span{training.numbers}.first(used_rows(Split::train, training) * width), width,
-          data_.features.size());
+          data_.table.features.size());
     return traits;
   }
 
@@ -82,26 +84,27 @@ private:
   }
 
   Result<TablePtr> table(Split split, const CsvColumns& rows, const TableTraits& traits) const {
-    TableValues values{data_, traits.standardization};
+    TableValues values{data_.table, traits.standardization};
     std::vector<std::int32_t> labels;
     if (classes_) {
       TROUPE_TRY(labels, labels_of(class_column(split, rows), traits.class_names));
     }
     TROUPE_TRY(values.add(file(split), rows, used_rows(split, rows), labels));
     return std::make_shared<const TableDataset>(
-        TableDataset::Columns{data_.features, data_.targets, traits}, std::move(values).take());
+        TableDataset::Columns{data_.table.features, data_.table.targets, traits},
+        std::move(values).take());
   }
 
   Status check_targets() const {
-    const auto outputs = std::ssize(data_.targets);
+    const auto outputs = std::ssize(data_.table.targets);
     if (classes_ && outputs != 1)
       return fail(Errc::data,
-                  "data.targets has {} columns, but cross_entropy takes one, the class; set "
+                  "data.table.targets has {} columns, but cross_entropy takes one, the class; set "
                   "model.loss: mean_squared_error to predict numbers",
                   outputs);
     if (!classes_ && outputs != model_.num_classes)
       return fail(Errc::data,
-                  "data.targets has {} columns, but the model has {} outputs: set "
+                  "data.table.targets has {} columns, but the model has {} outputs: set "
                   "model.num_classes: {}",
                   outputs, model_.num_classes, outputs);
     return {};
@@ -132,15 +135,16 @@ Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, con
   auto used = traits;
   if (has_classes(model) && used.class_names.empty())
     used.class_names = numbered_classes(model.num_classes);
-  TableValues values{data, used.standardization};
+  TableValues values{data.table, used.standardization};
   for (const auto& file : files) {
-    const CsvQuery query{.numbers = data.features, .delimiter = character_of(data.delimiter)};
+    const CsvQuery query{.numbers = data.table.features,
+                         .delimiter = character_of(data.table.delimiter)};
     TROUPE_TRY(const auto read, read_csv(file, query));
     TROUPE_TRY(values.add_unlabeled(file, read, has_classes(model)));
     rows.push_back(std::ssize(read.lines));
   }
   return std::make_shared<const TableDataset>(
-      TableDataset::Columns{data.features, data.targets, std::move(used)},
+      TableDataset::Columns{data.table.features, data.table.targets, std::move(used)},
       std::move(values).take());
 }
 

@@ -59,12 +59,12 @@ private:
 using TablePtr = std::shared_ptr<const TableDataset>;
 
 /// Opens data.root/train.csv or test.csv: a line of column names, then one row a line
-/// (detail/csv_parser.hpp has the grammar). data.features and data.targets name the columns. With
-/// data.standardize, each feature is reduced by the mean of the training rows and divided by their
-/// standard deviation. With cross_entropy, the only target is a class (table_classes.hpp).
-/// data.limit applies to Split::train. If `known` is given, train.csv is read only for its rows.
-/// Errors (Errc::data, exit code 2): those of read_csv, find_classes and labels_of; a value that
-/// does not fit in a float.
+/// (detail/csv_parser.hpp has the grammar). data.table.features and data.table.targets name the
+/// columns. With data.table.standardize, each feature is reduced by the mean of the training rows
+/// and divided by their standard deviation. With cross_entropy, the only target is a class
+/// (table_classes.hpp). data.limit applies to Split::train. If `known` is given, train.csv is read
+/// only for its rows. Errors (Errc::data, exit code 2): those of read_csv, find_classes and
+/// labels_of; a value that does not fit in a float.
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split,
                           const std::optional<TableTraits>& known = {});
 

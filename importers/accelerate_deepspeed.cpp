@@ -38,7 +38,7 @@ ForeignRows method_rows() {
        unless_in_file(map_zero_stage)},
       {"gradient_accumulation_steps", Fate::mapped, "`train.accumulate`",
        unless_in_file(count_to("train.accumulate", "a whole number, at least 1, or \"auto\""))},
-      {"gradient_clipping", Fate::mapped, "`train.clip_grad_norm`", unless_in_file(map_clipping)},
+      {"gradient_clipping", Fate::mapped, "`train.clip_grad`", unless_in_file(map_clipping)},
       {"offload_optimizer_device", Fate::mapped,
        "`parallel.offload: optimizer`; nvme becomes the host's memory",
        unless_in_file(map_optimizer_device)},

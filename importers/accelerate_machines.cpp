@@ -34,8 +34,7 @@ ForeignOutcome map_machines(const ForeignContext&, const ForeignEntry& entry) {
   const auto machines = whole_of(entry);
   if (!machines || *machines < 1)
     return wrong(entry, "a whole number, at least 1");
-  const auto text = fmt::format("{}", *machines);
-  return mapped({{"cluster.min_nodes", text}, {"cluster.max_nodes", text}});
+  return mapped({{"cluster.nodes", fmt::format("{}", *machines)}});
 }
 
 bool is_address(std::string_view text) {
@@ -113,7 +112,7 @@ ForeignRows accelerate_machine_rows() {
   return {
       {"num_processes", Fate::mapped, "`devices.count`: the processes of one machine",
        map_processes},
-      {"num_machines", Fate::mapped, "`cluster.min_nodes` and `cluster.max_nodes`", map_machines},
+      {"num_machines", Fate::mapped, "`cluster.nodes`", map_machines},
       {"machine_rank", Fate::mapped, "0 leads (`cluster.listen`), the others join (`cluster.join`)",
        map_rank},
       {"main_process_ip", Fate::mapped,

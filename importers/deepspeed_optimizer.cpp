@@ -103,8 +103,8 @@ ForeignRows parameter_rows() {
        number_to("train.optimizer.weight_decay", any, 0)},
       {"momentum", Fate::mapped, "`train.optimizer.momentum`; default: 0",
        number_to("train.optimizer.momentum", any, 0)},
-      {"nesterov", Fate::mapped, "`train.optimizer.nesterov`",
-       switch_to("train.optimizer.nesterov")},
+      {"nesterov", Fate::mapped, "`train.optimizer.momentum.nesterov`",
+       switch_to("train.optimizer.momentum.nesterov")},
       {"adam_w_mode", Fate::mapped, "`train.optimizer.name`: true is adamw, false adam", map_mode},
   };
 }
@@ -116,7 +116,7 @@ ForeignRows mapped_rows() {
          "SGD is sgd; the others are not supported",
          map_type}},
        below("optimizer.params.", parameter_rows()),
-       {{"gradient_clipping", Fate::mapped, "`train.clip_grad_norm`", map_clipping}}});
+       {{"gradient_clipping", Fate::mapped, "`train.clip_grad`", map_clipping}}});
 }
 
 /// Keys that choose how to compute the same update.

@@ -81,7 +81,7 @@ ForeignRows parallelism_rows() {
         .fate = Fate::refused,
         .says = "troupe shards data and state, not sequences; leave it at 1",
         .neutral = "1"}},
-      left_out("all workers share the data: devices.count x cluster.min_nodes",
+      left_out("all workers share the data: devices.count x cluster.nodes",
                {"data_parallel_size", "use_data_before_expert_parallelism"}),
       refused("the number of workers and the batch size do not change during a run",
               {"elasticity.*"}),

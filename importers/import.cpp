@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::int64_t most_workers = 1024 * 1024; // devices.count x cluster.min_nodes
+constexpr std::int64_t most_workers = 1024 * 1024; // devices.count x cluster.nodes
 
 bool is_count(std::optional<std::int64_t> value) {
   return value && *value >= 1 && *value <= most_workers;
@@ -129,7 +129,7 @@ void apply_deepspeed(Importer& importer, const ForeignContext& context) {
     importer.set_default("parallel.strategy", "ddp", "DeepSpeed without ZeRO");
   if (!context.find("gradient_clipping"))
     importer.hint("gradient_clipping is not given: nothing is clipped, as in DeepSpeed before "
-                  "2026; newer versions clip at 1: --set train.clip_grad_norm=1");
+                  "2026; newer versions clip at 1: --set train.clip_grad=1");
 }
 
 } // namespace

@@ -123,7 +123,8 @@ Result<std::vector<std::string>> class_names(const SavedModelOptions& options, c
 /// unknown.
 std::optional<training::InputNormalization> default_input(const Config& config) {
   if (traits_of_data(config.data).sample != SampleKind::image)
-    return config.data.standardize ? std::nullopt : std::optional{training::InputNormalization{}};
+    return config.data.table.standardize ? std::nullopt
+                                         : std::optional{training::InputNormalization{}};
   const auto default_value = data::normalization_of(config.data);
   training::InputNormalization input;
   for (std::size_t c = 0; c < static_cast<std::size_t>(config.model.in_channels); ++c) {
@@ -137,7 +138,7 @@ std::optional<training::InputNormalization> default_input(const Config& config) 
 bool fits(const training::InputNormalization& input, const Config& config) {
   if (traits_of_data(config.data).sample == SampleKind::image)
     return std::ssize(input.mean) == config.model.in_channels;
-  return input.mean.empty() || input.mean.size() == config.data.features.size();
+  return input.mean.empty() || input.mean.size() == config.data.table.features.size();
 }
 
 Result<SavedModel> open_hugging_face_folder(const SavedModelOptions& options,

@@ -41,7 +41,7 @@ ConfigConflicts uneven_slices(const Config& config) {
   const auto slices = workers * micro, rest = batch % slices;
   if (rest == 0)
     return {};
-  return {{{"data.batch_size", "devices.count", "cluster.min_nodes", "train.accumulate"},
+  return {{{"data.batch_size", "devices.count", "cluster.nodes", "train.accumulate"},
            fmt::format("{} samples do not divide into {} worker{} x {} micro-batch{} of equal "
                        "size, which the batch norm of {} requires",
                        batch, workers, workers == 1 ? "" : "s", micro, micro == 1 ? "" : "es",

@@ -63,7 +63,7 @@ ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
                      fmt::format("at most {}", there.units)});
   const auto shards = parallel.shards(config.workers());
   if (shards > there.elements)
-    found.push_back({{"parallel.strategy", "devices.count", "cluster.min_nodes"},
+    found.push_back({{"parallel.strategy", "devices.count", "cluster.nodes"},
                      fmt::format("{} workers have to share {} parameters: some would have none",
                                  shards, there.elements),
                      fmt::format("ddp, or at most {} workers", there.elements)});

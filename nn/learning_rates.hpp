@@ -1,5 +1,5 @@
 /// Learning rate and weight decay of each parameter: train.freeze, train.lr_scale and
-/// train.optimizer.decay, the equivalents of PyTorch's requires_grad and parameter groups.
+/// train.optimizer.weight_decay, the equivalents of PyTorch's requires_grad and parameter groups.
 #pragma once
 
 #include "core/config/train.hpp"
@@ -39,7 +39,7 @@ struct ParameterRate {
 };
 
 /// Returns the rates of all parameters of a layout, from train.freeze, train.lr_scale and
-/// train.optimizer.decay.
+/// train.optimizer.weight_decay.
 std::vector<ParameterRate> parameter_rates(const TrainConfig& train, const StorageLayout& layout);
 
 /// Returns whether weight decay applies to a parameter of this shape.

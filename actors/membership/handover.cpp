@@ -17,7 +17,7 @@ std::string Handover::lacks() const {
   if (record.nodes.size() < 2 || record.voters.size() < 2 || others_that_stay() < 1)
     return "no other node can lead the job";
   if (others_that_stay() + std::ssize(participants_.spares()) < job_.rules.min_nodes)
-    return "fewer nodes than cluster.min_nodes would remain";
+    return "fewer nodes than cluster.nodes.min would remain";
   const auto& groups = job_.rules.groups;
   const bool is_known = participants_.list().absent().empty(); // the number of workers
   if (is_known && workers_without_leader() < groups.size)

@@ -118,7 +118,7 @@ Status MemberList::check(const NodeInfo& node) const {
   if (std::ranges::count(nodes_, node.address, &NodeInfo::address) > 0)
     return fail(Errc::invalid_input,
                 "{} already takes part in the job; give each node a different cluster.listen or "
-                "cluster.advertise",
+                "cluster.listen.advertise",
                 node.address);
   return {};
 }

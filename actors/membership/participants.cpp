@@ -27,7 +27,7 @@ std::string lacks_node(const JobState& job, const Nodes& nodes) {
   if (std::ssize(nodes) < job.rules.max_nodes)
     return {};
   const bool one = nodes.size() == 1;
-  return fmt::format("there {} {} node{} already, and cluster.max_nodes is {}", one ? "is" : "are",
+  return fmt::format("there {} {} node{} already, and cluster.nodes.max is {}", one ? "is" : "are",
                      nodes.size(), one ? "" : "s", job.rules.max_nodes);
 }
 

@@ -22,7 +22,7 @@ Status check_scope(const Config& config) {
   if (config.workers() != 1)
     return fail(Errc::unsupported,
                 "only a step of one worker can be counted, but this config has {} workers; pass "
-                "--set devices.count=1 --set cluster.min_nodes=1",
+                "--set devices.count=1 --set cluster.nodes=1",
                 config.workers());
   if (config.train.accumulate != 1)
     return fail(Errc::unsupported,

@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import pathlib
+import re
 import time
 
 import torch
@@ -33,7 +34,6 @@ def refuse_others(config):
         "model.dropout": "0",
         "train.max_tokens": "null",
         "train.optimizer.name": "adamw",
-        "train.optimizer.decay": "matrices",
         "train.schedule.name": "cosine",
         "train.accumulate": "1",
         "train.label_smoothing": "0",
@@ -42,6 +42,14 @@ def refuse_others(config):
     for key, value in expected.items():
         if config.get(key, value) != value:
             raise SystemExit(f"learn_text: {key} is {config[key]}, but has to be {value}")
+
+
+def decay_of(config):
+    """The rate of the decay, which must apply to matrices only."""
+    text = config["train.optimizer.weight_decay"]
+    if found := re.fullmatch(r"\{rate: (\S+), parameters: matrices\}", text):
+        return float(found[1])
+    raise SystemExit(f"learn_text: train.optimizer.weight_decay is {text}, but has to be {{rate: RATE, parameters: matrices}}")
 
 
 def windows_of(config):
@@ -88,15 +96,14 @@ def train(model, config, windows):
     steps_of_epoch = len(windows) // size
     steps = min(int(config["train.max_steps"]), int(config["train.epochs"]) * steps_of_epoch)
     betas = tuple(json.loads(config["train.optimizer.betas"]))
-    decay = float(config["train.optimizer.weight_decay"])
-    optimizer = adamw(model, 0.0, betas, decay, eps=float(config["train.optimizer.eps"]))
+    optimizer = adamw(model, 0.0, betas, decay_of(config), eps=float(config["train.optimizer.eps"]))
     model.train()
     for step, batch in zip(range(steps), batches(windows, size)):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(config, step, steps_of_epoch, steps)
         optimizer.zero_grad(set_to_none=True)
         mean_loss(model, batch[:, :-1], batch[:, 1:]).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), float(config["train.clip_grad_norm"]))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), float(config["train.clip_grad"]))
         optimizer.step()
 
 

@@ -31,7 +31,7 @@ struct TimeoutsConfig {
   std::chrono::milliseconds detection{2000};   ///< a node without a heartbeat for this long is dead
   std::chrono::milliseconds rejoin{30000};     ///< for the nodes to build the next generation
   std::chrono::milliseconds collective{60000}; ///< a longer collective has failed
-  std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together
+  std::chrono::milliseconds quorum{300000};    ///< for nodes.min to come together
   std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a forced end
 
   // Follow from detection unless a test sets them; the functions return the value that applies.

@@ -58,9 +58,19 @@ constexpr char character_of(Delimiter delimiter) {
   return characters[static_cast<std::size_t>(delimiter)];
 }
 
+/// The columns of a table, and how they are read.
+struct TableConfig {
+  std::vector<std::string> features, targets;
+  bool standardize = true; ///< features
+  Delimiter delimiter = Delimiter::comma;
+
+  bool operator==(const TableConfig&) const = default;
+};
+
 struct TokenizerConfig {
   std::string path = "bytes"; ///< bytes, or the path of the tokenizer's files
   TokenizerSplit split = TokenizerSplit::automatic;
+  std::optional<std::string> cache = {}; ///< folder of token files
 
   bool operator==(const TokenizerConfig&) const = default;
 };
@@ -100,18 +110,15 @@ struct DataConfig {
                                                 ///< are replayed
   std::int64_t loader_threads = 1;
   Residency residency = Residency::automatic;
-  std::optional<std::int64_t> limit;          ///< use only the first N training samples
-  std::optional<std::int64_t> eval_limit;     ///< evaluate only N test samples
-  std::vector<std::string> features, targets; ///< csv: columns
-  bool standardize = true;                    ///< csv: features
-  Delimiter delimiter = Delimiter::comma;     ///< csv
-  TokenizerConfig tokenizer;                  ///< text
-  std::string text_key = "text";              ///< text: key in JSON lines
-  std::int64_t sequence_length = 256;         ///< text: tokens of a sample
-  ValidationConfig validation;                ///< text
-  std::optional<std::string> tokens_cache;    ///< text: folder of token files
-  CustomValues own;                           ///< values of custom data sets' keys
-  CustomRows<CustomDataSet> custom_sets;      ///< the custom data sets
+  std::optional<std::int64_t> limit;      ///< use only the first N training samples
+  std::optional<std::int64_t> eval_limit; ///< evaluate only N test samples
+  TableConfig table;                      ///< csv
+  TokenizerConfig tokenizer;              ///< text
+  std::string text_key = "text";          ///< text: key in JSON lines
+  std::int64_t sequence_length = 256;     ///< text: tokens of a sample
+  ValidationConfig validation;            ///< text
+  CustomValues own;                       ///< values of custom data sets' keys
+  CustomRows<CustomDataSet> custom_sets;  ///< the custom data sets
 
   bool reassigns() const { return balance != SliceBalance::even || replay_assignment.has_value(); }
   /// Training samples of the synthetic data set; it has a fourth as many test samples.

@@ -8,6 +8,7 @@ struct Config;
 struct ModelConfig;
 struct Catalogue;
 struct DataConfig;
+struct TableConfig;
 struct PrecisionConfig;
 struct ParallelConfig;
 struct DevicesConfig;

@@ -11,6 +11,18 @@ const ConfigRule certificate_name = of_format(ConfigFormat::not_empty);
 const ConfigRule port = between(0, 65535);
 const ConfigRule node_count = between(1, 1024);
 
+FormsTarget nodes_forms(ClusterConfig& c) {
+  return {&c.min_nodes,
+          {{.fields = {bound_key("", c.min_nodes, node_count), bound_key("", c.max_nodes)},
+            .fits = [&c] { return c.min_nodes == c.max_nodes; }},
+           {.fields = {bound_key("min", c.min_nodes, node_count,
+                                 "training starts when this many have joined, and pauses while "
+                                 "there are fewer"),
+                       bound_key("max", c.max_nodes, node_count,
+                                 "more nodes wait as spares, and replace nodes that leave or are "
+                                 "lost")}}}};
+}
+
 FormsTarget tls_forms(TlsConfig& c) {
   return {
       &c,
@@ -41,18 +53,17 @@ void add_cluster_keys(KeyList& keys, ClusterConfig& c) {
   keys.add(
       "cluster.listen", c.listen, address,
       "Address on which the daemon answers status, stop and joining nodes; port 0: any free port");
-  keys.add("cluster.advertise", c.advertise, address,
-           "Address at which other nodes reach this one, if it differs from listen; port 0: "
-           "listen's port");
-  keys.add("cluster.data_port", c.data_port, port,
-           "Port for the workers of other nodes, on listen's host; 0: any free port");
+  keys.add_field("address", "advertise", c, &ClusterConfig::advertise,
+                 "address at which other nodes reach this one, if it differs; port 0: address's "
+                 "port",
+                 address);
+  keys.add_field("address", "data_port", c, &ClusterConfig::data_port,
+                 "port for the workers of other nodes, on the same host; 0, the default: any free "
+                 "port",
+                 port);
   keys.add("cluster.join", c.join, address,
            "Daemons whose job this one joins; empty: it leads a new job");
-  keys.add("cluster.min_nodes", c.min_nodes, node_count,
-           "Training starts when this many nodes have joined, and pauses while there are fewer");
-  keys.add("cluster.max_nodes", c.max_nodes, node_count,
-           "Maximum number of training nodes; others wait as spares and replace nodes that leave "
-           "or are lost");
+  keys.add("cluster.nodes", nodes_forms(c), "Number of training nodes");
   keys.add("cluster.insecure", c.insecure,
            "Allow listening off loopback without TLS, although any client that reaches the port "
            "can stop the job");
@@ -71,7 +82,7 @@ void add_cluster_keys(KeyList& keys, ClusterConfig& c) {
   keys.add("cluster.timeouts.collective", t.collective, some_time,
            "A collective that takes longer has failed");
   keys.add("cluster.timeouts.quorum", t.quorum, some_time,
-           "Time to wait for min_nodes, also after a loss, before the job fails");
+           "Time to wait for nodes.min, also after a loss, before the job fails");
   keys.add("cluster.timeouts.drain", t.drain, some_time,
            "Time from the first SIGTERM to a forced exit, which loses the steps since the last "
            "checkpoint; must be longer than an evaluation, and at least collective");

@@ -17,17 +17,21 @@ std::string custom_help(const DataConfig& c) {
   return help;
 }
 
-FormsTarget tokenizer_forms(TokenizerConfig& c) {
-  const auto has_no_rule = [](const TokenizerConfig& tokenizer) {
-    return tokenizer.split == TokenizerSplit::automatic;
-  };
+FormsTarget table_forms(TableConfig& c) {
   return {&c,
-          {fields_form(c, {}, {bound_key("", c.path, a_path())}, has_no_rule),
-           fields_form(c, {},
-                       {bound_key("path", c.path, a_path()),
-                        bound_key("split", c.split,
-                                  "how a text is split into words if the files do not define it: "
-                                  ".tiktoken files, and vocab.json (auto: gpt2)")})}};
+          {word_form("null", c),
+           fields_form(
+               c, {},
+               {bound_key("features", c.features, "names of the input columns"),
+                bound_key("targets", c.targets,
+                          "names of the columns to predict: as many numbers as model.num_classes "
+                          "with mean_squared_error, one class (a word, or 0 to num_classes - 1) "
+                          "with cross_entropy"),
+                bound_key("standardize", c.standardize,
+                          "from each feature, subtract the mean of the training rows, and divide "
+                          "by their standard deviation; default true"),
+                bound_key("delimiter", c.delimiter,
+                          "character between the cells of a row; default comma")})}};
 }
 
 FormsTarget validation_forms(ValidationConfig& c) {
@@ -49,10 +53,18 @@ FormsTarget normalize_forms(NormalizeConfig& c) {
 }
 
 void add_text(KeyList& keys, DataConfig& c) {
-  keys.add("data.tokenizer", tokenizer_forms(c.tokenizer),
+  auto& tokenizer = c.tokenizer;
+  keys.add("data.tokenizer", tokenizer.path, a_path(),
            "text: bytes (one token per byte, and one for the end of a document), or a path: "
            "Hugging Face's tokenizer.json, GPT-2's vocab.json (with merges.txt in the same "
            "folder), a folder with either, or a .tiktoken file");
+  keys.add_field("path", "split", tokenizer, &TokenizerConfig::split,
+                 "how a text is split into words if the files do not define it: .tiktoken files, "
+                 "and vocab.json (auto: gpt2)");
+  keys.add_field("path", "cache", tokenizer, &TokenizerConfig::cache,
+                 "folder of the token cache; not set: ROOT.tokens next to data.root. The cache is "
+                 "rebuilt when the texts or the tokenizer change",
+                 a_path());
   keys.add("data.text_key", c.text_key,
            "text: key of the document in the object of each line, for files that end in .jsonl or "
            ".ndjson");
@@ -61,9 +73,6 @@ void add_text(KeyList& keys, DataConfig& c) {
   keys.add("data.validation", validation_forms(c.validation),
            "text: share of the samples, from the end, that is used for evaluation and not for "
            "training; or another file or folder to evaluate on");
-  keys.add("data.tokens_cache", c.tokens_cache, a_path(),
-           "text: folder of the token cache; not set: ROOT.tokens next to data.root. The cache is "
-           "rebuilt when the texts or the tokenizer change");
 }
 
 } // namespace
@@ -78,6 +87,11 @@ void add_data_keys(KeyList& keys, DataConfig& c) {
            "Folder of the files, required unless synthetic; for text also a single file");
   keys.add("data.image_size", c.image_size, between(1, 4096),
            "Height and width of images after resizing or cropping");
+  keys.add_field("size", "eval_resize", c, &DataConfig::eval_resize,
+                 "length of the shorter side to which a test image is resized, with antialiasing, "
+                 "before the centre crop; not set: with resized_crop 8/7 of size (256 for 224), "
+                 "else size, without antialiasing",
+                 between(1, 8192));
   keys.add("data.batch_size", c.batch_size, count_to(1000000),
            "Samples per step, over all workers and micro-batches");
   keys.add("data.eval_batch_size", c.eval_batch_size, count_to(1000000),
@@ -85,10 +99,6 @@ void add_data_keys(KeyList& keys, DataConfig& c) {
   keys.add("data.augment", c.augment,
            "Random changes to training images. crop: shift by up to an eighth; resized_crop: crop "
            "and resize, like torchvision's RandomResizedCrop; flip: mirror");
-  keys.add("data.eval_resize", c.eval_resize, between(1, 8192),
-           "Length of the shorter side to which a test image is resized, with antialiasing, before "
-           "the centre crop; not set: with resized_crop 8/7 of image_size (256 for 224), else "
-           "image_size, without antialiasing");
   keys.add("data.normalize", normalize_forms(c.normalize),
            "Normalization of pixels, with one number per channel; null: the data set's values, "
            "ImageNet's for image_folder");
@@ -120,16 +130,9 @@ void add_data_keys(KeyList& keys, DataConfig& c) {
   keys.add("data.limit", c.limit, at_least(1),
            "Train on only N samples: for images spread evenly over the classes, for other data the "
            "first N. Number of samples of the synthetic data set; null: 1024");
-  keys.add("data.eval_limit", c.eval_limit, at_least(1),
-           "Evaluate on only N test samples, evenly spaced over the test set");
-  keys.add("data.features", c.features, "csv: names of the input columns");
-  keys.add("data.targets", c.targets,
-           "csv: names of the columns to predict: as many numbers as model.num_classes with "
-           "mean_squared_error, one class (a word, or 0 to num_classes - 1) with cross_entropy");
-  keys.add("data.standardize", c.standardize,
-           "csv: from each feature, subtract the mean of the training rows, and divide by their "
-           "standard deviation");
-  keys.add("data.delimiter", c.delimiter, "csv: character between the cells of a row");
+  keys.add_field("train", "eval", c, &DataConfig::eval_limit,
+                 "evaluate on only N test samples, evenly spaced over the test set", at_least(1));
+  keys.add("data.table", table_forms(c.table), "csv: the columns");
   add_text(keys, c);
   keys.append(custom_data_keys(c));
 }

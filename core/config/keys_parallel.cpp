@@ -119,7 +119,8 @@ void add_diloco(KeyList& keys, DilocoConfig& c) {
   keys.add("parallel.diloco.lr", c.lr, above(0),
            "Learning rate of the outer optimizer, which is SGD");
   keys.add("parallel.diloco.momentum", c.momentum, fraction(), "Momentum of the outer optimizer");
-  keys.add("parallel.diloco.nesterov", c.nesterov, "Use Nesterov momentum in the outer optimizer");
+  keys.add_field("value", "nesterov", c, &DilocoConfig::nesterov,
+                 "use Nesterov momentum; default true");
   keys.add("parallel.diloco.fragments", c.fragments, count_to(1024),
            "Fragments of the model, whose rounds end one after another, so that less is in flight "
            "at a time (Streaming DiLoCo)");
@@ -128,13 +129,14 @@ void add_diloco(KeyList& keys, DilocoConfig& c) {
   keys.add(
       "parallel.diloco.compress", c.compress,
       "Type in which pseudo-gradients are sent; int8 and int4 have a scale for every 128 elements");
-  keys.add("parallel.diloco.error_feedback", c.error_feedback,
-           "Add the rounding errors of compress to the next round");
+  keys.add_field("type", "error_feedback", c, &DilocoConfig::error_feedback,
+                 "add the rounding errors to the next round; default true");
   keys.add("parallel.diloco.quorum", c.quorum, at_least(1),
            "Number of replica groups with which a round may end; those that are late count in the "
            "next round; null: all");
-  keys.add("parallel.diloco.grace", c.grace, at_least(0),
-           "Time that a round with its quorum waits for the other groups");
+  keys.add_field("groups", "grace", c, &DilocoConfig::grace,
+                 "time that a round with its quorum waits for the other groups; default 1s",
+                 at_least(0));
 }
 
 void add_async(KeyList& keys, AsyncConfig& c) {

@@ -31,12 +31,13 @@ void add_optimizer(KeyList& keys, OptimizerConfig& c) {
   keys.add("train.optimizer.name", c.name, "Optimizer, as PyTorch defines it");
   keys.add("train.optimizer.lr", c.lr, above(0), "Learning rate, before the schedule");
   keys.add("train.optimizer.momentum", c.momentum, fraction(), "sgd");
-  keys.add("train.optimizer.nesterov", c.nesterov, "sgd: use Nesterov momentum");
+  keys.add_field("value", "nesterov", c, &OptimizerConfig::nesterov,
+                 "use Nesterov momentum; default false");
   keys.add("train.optimizer.weight_decay", c.weight_decay, at_least(0),
            "L2 for sgd and adam, decoupled for adamw");
-  keys.add("train.optimizer.decay", c.decay,
-           "Parameters to which weight_decay applies. matrices: only those with two or more "
-           "dimensions, as is common for language models, whose norms and biases do not decay");
+  keys.add_field("rate", "parameters", c, &OptimizerConfig::decay,
+                 "those that decay: all, the default, or matrices, only those with two or more "
+                 "dimensions, as is common for language models, whose norms and biases do not");
   keys.add("train.optimizer.betas", c.betas, fraction(),
            "adam, adamw: decay rates of the first and the second moment");
   keys.add("train.optimizer.eps", c.eps, above(0), "adam, adamw: added to the denominator");
@@ -71,12 +72,11 @@ void add_train_keys(KeyList& keys, TrainConfig& c) {
            "Sample text that a language model generates during training");
   keys.add("train.accumulate", c.accumulate, count_to(1000000),
            "Micro-batches per worker and step; their gradients are averaged");
-  keys.add("train.clip_grad_norm", c.clip_grad_norm, above(0),
-           "Maximum global norm of the gradient");
-  keys.add("train.clip_grad_value", c.clip_grad_value, above(0),
-           "Maximum absolute value of each element of the gradient, clipped before the norm");
+  keys.add("train.clip_grad", c.clip_grad_norm, above(0), "Maximum global norm of the gradient");
+  keys.add_field("norm", "value", c, &TrainConfig::clip_grad_value,
+                 "maximum absolute value of each element, clipped before the norm", above(0));
   keys.add("train.gradient_norm_every", c.gradient_norm_every, at_least(0),
-           "Steps between measurements of the gradient's norm, for metrics; clip_grad_norm "
+           "Steps between measurements of the gradient's norm, for metrics; clip_grad "
            "measures it in every step. 0: never. In such a step the optimizer waits for all "
            "gradients, as with clipping; results do not change");
   keys.add("train.label_smoothing", c.label_smoothing, fraction(),

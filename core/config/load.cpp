@@ -75,8 +75,8 @@ std::map<std::string, StatedValue> stated_values(const std::filesystem::path& pa
                                                  std::span<const std::string> overrides,
                                                  const Catalogue& catalogue) {
   auto config = default_config(catalogue);
-  const auto keys = config_keys(config, catalogue);
-  ConfigReader reader{config, keys};
+  const auto keys = with_fields(config_keys(config, catalogue));
+  ConfigReader reader{config, config_keys(config, catalogue)};
   if (const auto text = read_config_text(path, {".yaml", ".yml"}))
     reader.read_document(*text, path.string());
   for (const auto& assignment : overrides)

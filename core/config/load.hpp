@@ -48,7 +48,7 @@ struct StatedValue {
   std::string from; ///< "job.yaml:3:5", "--set a.b=c"
 };
 
-/// Returns the stated values by key, valid or not; empty if the file cannot be read.
+/// Returns the stated values by key and field, valid or not; empty if the file cannot be read.
 std::map<std::string, StatedValue> stated_values(const std::filesystem::path& path,
                                                  std::span<const std::string> overrides,
                                                  const Catalogue& catalogue);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <iterator>
 
 namespace troupe {
 
@@ -258,10 +259,20 @@ const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path
   return found == keys.end() ? nullptr : &*found;
 }
 
-const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name) {
-  const auto found = std::ranges::find_if(
-      target.forms, [&](const ConfigForm& form) { return find_key(form.fields, name); });
-  return found == target.forms.end() ? nullptr : &*found;
+std::vector<ConfigKey> with_fields(std::vector<ConfigKey> keys) {
+  std::vector<ConfigKey> fields;
+  for (const auto& key : keys)
+    if (const auto* forms = std::get_if<FormsTarget>(&key.target))
+      for (const auto& form : forms->forms)
+        for (const auto& field : form.is_mapping() ? form.fields : std::vector<ConfigKey>{}) {
+          fields.emplace_back(field).path = fmt::format("{}.{}", key.path, field.path);
+          fields.back().prepare = [fits = form.fits, choose = form.choose] {
+            if (!fits())
+              choose();
+          };
+        }
+  std::ranges::move(fields, std::back_inserter(keys));
+  return keys;
 }
 
 const ConfigForm& form_of(const FormsTarget& target) {
@@ -276,10 +287,13 @@ std::vector<std::string> choices_of(const ConfigKey& key) {
   if (std::holds_alternative<std::vector<Augmentation>*>(key.target))
     return choices_of({nullptr, choice_words<Augmentation>}, key.rule);
   auto words = key.rule.choices;
-  if (const auto* forms = std::get_if<FormsTarget>(&key.target))
+  if (const auto* forms = std::get_if<FormsTarget>(&key.target)) {
     for (const auto& form : forms->forms)
       if (!form.word.empty())
         words.emplace_back(form.word);
+      else if (!form.fields.empty() && !form.is_mapping())
+        std::ranges::move(choices_of(form.fields.front()), std::back_inserter(words));
+  }
   return words;
 }
 

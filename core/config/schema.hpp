@@ -84,6 +84,7 @@ struct ConfigKey {
   std::string help;
   /// Read, and printed if it is set, but not described: for tests and comparisons.
   bool hidden = false;
+  std::function<void()> prepare = [] {}; ///< called before a field of a mapping is set
 
   /// The part of the path before the last dot, and the part after it.
   std::string_view section() const { return std::string_view{path}.substr(0, path.rfind('.')); }
@@ -92,18 +93,18 @@ struct ConfigKey {
 
 /// One way to write a value that has several. The value is printed in the first form that fits.
 struct ConfigForm {
-  std::string_view word = {};         ///< "null" stands for no value; empty: the form has fields
-  std::vector<ConfigKey> fields = {}; ///< of a mapping; one without a path is the value itself
-  std::function<void()> choose = {};  ///< gives the member this form's value, with default fields
-  std::function<bool()> fits = {};    ///< whether the form can express the member's value
+  std::string_view word = {};           ///< "null" stands for no value; empty: the form has fields
+  std::vector<ConfigKey> fields = {};   ///< of a mapping; those without a path are the value itself
+  std::function<void()> choose = [] {}; ///< gives the member this form's value and default fields
+  std::function<bool()> fits = [] { return true; }; ///< whether it can express the member's value
 
   bool is_mapping() const { return !fields.empty() && !fields.front().path.empty(); }
 };
 
 /// Returns the key with a path; null if there is none.
 const ConfigKey* find_key(std::span<const ConfigKey> keys, std::string_view path);
-/// Returns the first form with this field; null if no form has it.
-const ConfigForm* form_with_field(const FormsTarget& target, std::string_view name);
+/// Returns the keys, followed by the fields of their mappings ("cluster.listen.address").
+std::vector<ConfigKey> with_fields(std::vector<ConfigKey> keys);
 
 struct ConfigSection {
   std::string_view path;

@@ -50,14 +50,14 @@ void check_nodes(ConfigCheck& check) {
   const auto& cluster = check.config.cluster;
   if (cluster.max_nodes < cluster.min_nodes)
     check.refuse(
-        {"cluster.max_nodes", "cluster.min_nodes"},
-        fmt::format("{} is less than min_nodes, which is {}", cluster.max_nodes, cluster.min_nodes),
+        {"cluster.nodes.max", "cluster.nodes"},
+        fmt::format("{} is less than min, which is {}", cluster.max_nodes, cluster.min_nodes),
         fmt::format("at least {}", cluster.min_nodes));
   const auto listen = parse_endpoint(cluster.listen);
   if (listen && is_any_address(*listen) && cluster.max_nodes > 1 && !cluster.advertise)
-    check.refuse({"cluster.listen", "cluster.max_nodes"},
+    check.refuse({"cluster.listen", "cluster.nodes"},
                  fmt::format("{} is not an address that another node can connect to", listen->host),
-                 "this host's name or address, or cluster.advertise: HOST:PORT");
+                 "this host's name or address, or cluster.listen.advertise: HOST:PORT");
 }
 
 void check_trust(ConfigCheck& check) {

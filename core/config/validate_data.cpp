@@ -19,23 +19,24 @@ namespace {
 /// Conflicts of a table's columns; other data sets must not set any.
 void check_columns(ConfigCheck& check) {
   const auto& data = check.config.data;
+  const auto& [features, targets, standardize, delimiter] = data.table;
   const bool table = traits_of_data(data).sample == SampleKind::table_row;
   for (const auto& [key, columns] :
-       {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
+       {std::pair{"data.table.features", &features}, {"data.table.targets", &targets}})
     if (table == columns->empty())
-      check.refuse({key, "data.dataset"},
+      check.refuse({key, "data.table", "data.dataset"},
                    table ? fmt::format("dataset {} requires the names of columns", data.dataset)
                          : fmt::format("dataset {} has no columns", data.dataset),
                    table ? "a list of names" : "dataset csv");
-  if (!table && data.delimiter != DataConfig{}.delimiter)
-    check.refuse({"data.delimiter", "data.dataset"},
+  if (!table && delimiter != TableConfig{}.delimiter)
+    check.refuse({"data.table.delimiter", "data.table", "data.dataset"},
                  fmt::format("dataset {} has no cells to separate", data.dataset), "dataset csv");
   std::map<std::string_view, int> times;
-  for (const auto* columns : {&data.features, &data.targets})
+  for (const auto* columns : {&features, &targets})
     for (const auto& name : *columns)
       if (++times[name] == 2)
-        check.refuse({"data.features", "data.targets"},
-                     fmt::format("column {} is listed twice", echoed(name)), "no duplicates");
+        check.refuse({"data.table"}, fmt::format("column {} is listed twice", echoed(name)),
+                     "no duplicates");
 }
 
 /// Conflicts of the sizes to which images are cropped and resized.
@@ -51,7 +52,7 @@ void check_sizes(ConfigCheck& check) {
       has_augmentation(data, Augmentation::resized_crop))
     check.refuse({"data.augment"}, "crop and resized_crop cannot be combined", "one of them");
   if (data.eval_resize && *data.eval_resize < data.image_size)
-    check.refuse({"data.eval_resize", "data.image_size"},
+    check.refuse({"data.image_size.eval_resize", "data.image_size"},
                  fmt::format("a centre of {} cannot be cropped from a side of {}", data.image_size,
                              *data.eval_resize),
                  fmt::format("at least {}", data.image_size));
@@ -67,9 +68,9 @@ void check_no_images(ConfigCheck& check) {
       check.refuse({key, "data.dataset"}, fmt::format("{} {}", what, why), allowed);
   };
   refuse("data.augment", !data.augment.empty(), "cannot be augmented", "[]");
-  refuse("data.eval_resize", data.eval_resize.has_value(), "have no size", "not set");
+  refuse("data.image_size.eval_resize", data.eval_resize.has_value(), "have no size", "not set");
   refuse("data.normalize", data.normalize != NormalizeConfig{},
-         table ? "are normalized by data.standardize" : "are not normalized", "null");
+         table ? "are normalized by data.table.standardize" : "are not normalized", "null");
 }
 
 void check_normalization(ConfigCheck& check) {

@@ -27,7 +27,7 @@ void check_given_slices(ConfigCheck& check, std::int64_t slices) {
   const auto accumulate = config.train.accumulate;
   if (accumulate > 1 && (slices % accumulate != 0 || slices / accumulate != workers))
     return check.refuse(
-        {"data.slices", "train.accumulate", "devices.count", "cluster.min_nodes"},
+        {"data.slices", "train.accumulate", "devices.count", "cluster.nodes"},
         fmt::format("{} slices are not {} workers x {} micro-batches", slices, workers, accumulate),
         "set only one of data.slices and train.accumulate");
   if (slices > batch)
@@ -35,12 +35,12 @@ void check_given_slices(ConfigCheck& check, std::int64_t slices) {
                         fmt::format("{} samples are too few for {} slices", batch, slices),
                         fmt::format("at most {}", batch));
   if (slices < workers)
-    return check.refuse({"data.slices", "devices.count", "cluster.min_nodes"},
+    return check.refuse({"data.slices", "devices.count", "cluster.nodes"},
                         fmt::format("{} slices are too few for {} workers", slices, workers),
                         fmt::format("at least {}", workers));
   if (config.model.sync_batch_norm && slices % workers != 0)
     return check.refuse(
-        {"data.slices", "model.sync_batch_norm", "devices.count", "cluster.min_nodes"},
+        {"data.slices", "model.sync_batch_norm", "devices.count", "cluster.nodes"},
         fmt::format("{} slices cannot be assigned in equal numbers to {} workers, as "
                     "model.sync_batch_norm requires",
                     slices, workers),
@@ -62,7 +62,7 @@ void check_slice_assignment(ConfigCheck& check) {
                         "slices are assigned either as recorded or by speed",
                         "set only one of the two");
   if (config.slices() <= config.workers())
-    return check.refuse({key, "data.slices", "devices.count", "cluster.min_nodes"},
+    return check.refuse({key, "data.slices", "devices.count", "cluster.nodes"},
                         fmt::format("with {} slices for {} workers there is nothing to balance",
                                     config.slices(), config.workers()),
                         fmt::format("more slices than workers, for example four times as many: {}",
@@ -78,10 +78,10 @@ void check_slices(ConfigCheck& check) {
   const auto workers = config.workers();
   // Divides the batch, because a product of the other two could overflow.
   if (micro > batch || workers > batch / micro)
-    check.refuse({"data.batch_size", "devices.count", "cluster.min_nodes", "train.accumulate"},
+    check.refuse({"data.batch_size", "devices.count", "cluster.nodes", "train.accumulate"},
                  fmt::format("{} samples are too few for {} workers x {} micro-batches", batch,
                              workers, micro),
-                 "at least devices.count x cluster.min_nodes x train.accumulate");
+                 "at least devices.count x cluster.nodes.min x train.accumulate");
 }
 
 bool has_no_state(const OptimizerConfig& optimizer) {
@@ -107,9 +107,9 @@ void check_async(ConfigCheck& check) {
     return;
   const auto& async = parallel.async;
   if (config.train.clip_grad_norm && async.staleness > 0)
-    check.refuse({"train.clip_grad_norm", "parallel.async.staleness"},
+    check.refuse({"train.clip_grad", "parallel.async.staleness"},
                  "gradients of several parameter versions have no common norm",
-                 "train.clip_grad_value, or parallel.async.staleness: 0");
+                 "train.clip_grad.value, or parallel.async.staleness: 0");
   if (config.model.sync_batch_norm)
     check.refuse({"model.sync_batch_norm", "parallel.strategy"},
                  "workers that do not wait for each other cannot sum batch statistics",
@@ -160,11 +160,11 @@ void check_diloco(ConfigCheck& check) {
   const auto workers = config.workers(), size = diloco.group_size;
   if (workers % size != 0)
     check.refuse(
-        {"parallel.diloco.group_size", "devices.count", "cluster.min_nodes"},
+        {"parallel.diloco.group_size", "devices.count", "cluster.nodes"},
         fmt::format("{} workers cannot be divided into replica groups of {}", workers, size),
         fmt::format("a divisor of {}; devices.count makes one group per host", workers));
   else if (diloco.quorum && *diloco.quorum > workers / size)
-    check.refuse({"parallel.diloco.quorum", "parallel.diloco.group_size", "cluster.min_nodes"},
+    check.refuse({"parallel.diloco.quorum", "parallel.diloco.group_size", "cluster.nodes"},
                  fmt::format("the number of replica groups is {}", workers / size),
                  fmt::format("at most {}, or null: all", workers / size));
   if (diloco.overlap >= diloco.steps)
@@ -174,12 +174,12 @@ void check_diloco(ConfigCheck& check) {
                     diloco.steps),
         fmt::format("at most {}", diloco.steps - 1));
   if (diloco.compress == Compression::int4 && !diloco.error_feedback)
-    check.refuse({"parallel.diloco.error_feedback", "parallel.diloco.compress"},
+    check.refuse({"parallel.diloco.compress.error_feedback", "parallel.diloco.compress"},
                  "without error feedback each round would lose the rounding errors of int4, "
                  "which has only 15 values",
-                 "true, or compress: int8");
+                 "true, or type: int8");
   if (diloco.nesterov && diloco.momentum == 0)
-    check.refuse({"parallel.diloco.nesterov", "parallel.diloco.momentum"},
+    check.refuse({"parallel.diloco.momentum.nesterov", "parallel.diloco.momentum"},
                  "nesterov has no effect without momentum", "false, or a momentum above 0");
 }
 
@@ -245,11 +245,11 @@ void check_parallel(ConfigCheck& check) {
   const auto& traits = traits_of(parallel.strategy);
   if (traits.alone && workers != 1)
     check.refuse(
-        {"parallel.strategy", "devices.count", "cluster.min_nodes"},
+        {"parallel.strategy", "devices.count", "cluster.nodes"},
         fmt::format("strategy {} is for one worker, but there are {}", traits.name, workers),
-        "ddp, or devices.count: 1 and cluster.min_nodes: 1");
+        "ddp, or devices.count: 1 and cluster.nodes: 1");
   if (parallel.has_shard_groups() && workers % parallel.shard_group != 0)
-    check.refuse({"parallel.shard_group", "devices.count", "cluster.min_nodes"},
+    check.refuse({"parallel.shard_group", "devices.count", "cluster.nodes"},
                  fmt::format("{} workers cannot be divided into groups of {}", workers,
                              parallel.shard_group),
                  fmt::format("a divisor of {}; fsdp makes one group", workers));
@@ -263,12 +263,12 @@ void check_parallel(ConfigCheck& check) {
                  fmt::format("{} shards no state that could be lost with a host", traits.name),
                  "auto, or strategy " + dividing());
   if (replicates && config.cluster.max_nodes < 2)
-    check.refuse({"parallel.replicate_shards", "cluster.max_nodes"},
+    check.refuse({"parallel.replicate_shards", "cluster.nodes"},
                  "a single node has no other host for replicas",
-                 "auto, or cluster.max_nodes: 2 or more");
+                 "auto, or cluster.nodes.max: 2 or more");
   if (config.model.sync_batch_norm && config.cluster.max_nodes > 1 &&
       takes_cuda(config.devices, check.capabilities))
-    check.refuse({"model.sync_batch_norm", "devices.kind", "cluster.max_nodes"},
+    check.refuse({"model.sync_batch_norm", "devices.kind", "cluster.nodes"},
                  "CUDA workers of several nodes cannot synchronize batch norm yet",
                  "false; devices.kind: cpu; one node");
   check_slices(check);

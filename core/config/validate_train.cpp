@@ -97,11 +97,11 @@ void check_schedule(ConfigCheck& check) {
 void check_optimizer(ConfigCheck& check) {
   const auto& optimizer = check.config.train.optimizer;
   if (optimizer.nesterov && optimizer.name != OptimizerKind::sgd)
-    check.refuse({"train.optimizer.nesterov", "train.optimizer.name"},
+    check.refuse({"train.optimizer.momentum.nesterov", "train.optimizer.name"},
                  fmt::format("{} has no Nesterov momentum", to_string(optimizer.name)),
                  "false, or train.optimizer.name: sgd");
   else if (optimizer.nesterov && optimizer.momentum == 0)
-    check.refuse({"train.optimizer.nesterov", "train.optimizer.momentum"},
+    check.refuse({"train.optimizer.momentum.nesterov", "train.optimizer.momentum"},
                  "nesterov has no effect without momentum", "false, or a momentum above 0");
 }
 

@@ -48,7 +48,7 @@ Status add_addresses(const Part& part, LaunchedProcess& process) {
   TROUPE_TRY(const auto host, own_host(part));
   const auto* const every = leader.host.find(':') == std::string::npos ? "0.0.0.0" : "::";
   process.values.push_back({"cluster.listen", quoted({every, port}), part.leader_from});
-  process.values.push_back({"cluster.advertise", quoted({host, port}), part.leader_from});
+  process.values.push_back({"cluster.listen.advertise", quoted({host, port}), part.leader_from});
   return {};
 }
 
@@ -68,8 +68,7 @@ Result<LaunchedProcess> take_part(const std::string& launcher, const Part& part,
   if (part.rank > 0)
     process.values.push_back(
         {"cluster.join", "[" + quoted(process.leader) + "]", part.leader_from});
-  for (const auto* key : {"cluster.min_nodes", "cluster.max_nodes"})
-    process.values.push_back({key, std::to_string(part.size), part.size_from});
+  process.values.push_back({"cluster.nodes", std::to_string(part.size), part.size_from});
   if (part.local_size > 1)
     process.values.push_back({"devices.count", "1", part.local_size_from});
   if (part.local_size > 1 && part.rank > 0)

@@ -65,7 +65,8 @@ std::string CsvHeader::advice(const std::string& column) const {
     const auto names = character == delimiter_ ? Names{} : names_with(text_, character);
     const bool has_column = std::ranges::find(names, column) != names.end();
     if (has_column || (names_.size() == 1 && names.size() > 1 && character != ' '))
-      return fmt::format("; the delimiter seems to be a {0}: set data.delimiter: {0}", delimiter);
+      return fmt::format("; the delimiter seems to be a {0}: set data.table.delimiter: {0}",
+                         delimiter);
   }
   if (const auto near = suggest(column, names_); !near.empty())
     return fmt::format("; did you mean \"{}\"?", echoed(near));

@@ -19,12 +19,12 @@ std::string place(const std::filesystem::path& file, std::size_t line, const std
 
 Status TableValues::add_features(const std::filesystem::path& file, std::size_t line,
                                  std::span<const double> numbers) {
-  for (std::size_t i = 0; i < data_.features.size(); ++i) {
+  for (std::size_t i = 0; i < table_.features.size(); ++i) {
     values_.push_back(standardization_.apply(numbers[i], i));
     if (!std::isfinite(values_.back()))
       return fail(Errc::data, "{}: {} is too large for a 32-bit float{}",
-                  place(file, line, data_.features[i]), numbers[i],
-                  standardization_.mean.empty() ? "; set data.standardize: true"
+                  place(file, line, table_.features[i]), numbers[i],
+                  standardization_.mean.empty() ? "; set data.table.standardize: true"
                                                 : ", even after standardization");
   }
   return {};
@@ -36,14 +36,14 @@ Status TableValues::add_targets(const std::filesystem::path& file, std::size_t l
     values_.push_back(static_cast<float>(numbers[i]));
     if (!std::isfinite(values_.back()))
       return fail(Errc::data, "{}: {} is too large for a 32-bit float; scale the column down",
-                  place(file, line, data_.targets[i]), numbers[i]);
+                  place(file, line, table_.targets[i]), numbers[i]);
   }
   return {};
 }
 
 Status TableValues::add(const std::filesystem::path& file, const CsvColumns& rows,
                         std::size_t count, std::span<const std::int32_t> labels) {
-  const auto features = data_.features.size();
+  const auto features = table_.features.size();
   const auto width = rows.numbers.size() / rows.lines.size();
   for (std::size_t row = 0; row < count; ++row) {
     const auto numbers = std::span{rows.numbers}.subspan(row * width, width);
@@ -57,12 +57,12 @@ Status TableValues::add(const std::filesystem::path& file, const CsvColumns& row
 
 Status TableValues::add_unlabeled(const std::filesystem::path& file, const CsvColumns& rows,
                                   bool classes) {
-  const auto features = data_.features.size();
+  const auto features = table_.features.size();
   const auto unknown = classes ? -1.0f : std::numeric_limits<float>::quiet_NaN();
   for (std::size_t row = 0; row < rows.lines.size(); ++row) {
     TROUPE_TRY(add_features(file, rows.lines[row],
                             std::span{rows.numbers}.subspan(row * features, features)));
-    values_.insert(values_.end(), data_.targets.size(), unknown);
+    values_.insert(values_.end(), table_.targets.size(), unknown);
   }
   return {};
 }

@@ -13,13 +13,13 @@
 
 namespace troupe::data {
 
-/// Collects rows: standardized features, then targets. `data` and `standardization` must outlive
+/// Collects rows: standardized features, then targets. `table` and `standardization` must outlive
 /// it. Errors of all members: Errc::data, with file, line and column, if a value does not fit in a
 /// float.
 class TableValues {
 public:
-  TableValues(const DataConfig& data, const Standardization& standardization)
-      : data_{data}, standardization_{standardization} {}
+  TableValues(const TableConfig& table, const Standardization& standardization)
+      : table_{table}, standardization_{standardization} {}
 
   /// Adds the first `count` rows. `labels` has one label per row; it is empty if the targets are
   /// numbers, which follow the features in `rows`.
@@ -37,7 +37,7 @@ private:
   Status add_targets(const std::filesystem::path& file, std::size_t line,
                      std::span<const double> numbers);
 
-  const DataConfig& data_;
+  const TableConfig& table_;
   const Standardization& standardization_;
   std::vector<float> values_;
 };

@@ -32,12 +32,12 @@ Result<fs::path> cache_path(const DataConfig& data, const fs::path& root) {
   auto whole = fs::absolute(root).lexically_normal();
   if (!whole.has_filename()) // it ended in a slash
     whole = whole.parent_path();
-  if (!data.tokens_cache)
+  if (!data.tokenizer.cache)
     return fs::path{whole.string() + ".tokens"};
-  TROUPE_TRY(make_folders(*data.tokens_cache));
+  TROUPE_TRY(make_folders(*data.tokenizer.cache));
   Sha256 sha;
   sha.update(whole.string());
-  return fs::path{*data.tokens_cache} /
+  return fs::path{*data.tokenizer.cache} /
          fmt::format("{}-{}.tokens", whole.filename().string(), sha.hex_digest().substr(0, 8));
 }
 
@@ -46,7 +46,7 @@ Status write_tokens(const fs::path& path, const std::vector<TextFile>& files,
                     const std::string& sources) {
   auto writer = TokenWriter::create(path, *tokenizer, sources);
   if (!writer)
-    return fail(writer.error().code, "{}; set data.tokens_cache to another folder for tokens",
+    return fail(writer.error().code, "{}; set data.tokenizer.cache to another folder for tokens",
                 writer.error().message);
   TROUPE_TRY(tokenize(files, data.text_key, tokenizer,
                       [&](std::span<const TokenId> ids) { return writer->append(ids); }));

@@ -15,9 +15,9 @@ struct TextTokens {
 };
 
 /// Returns the tokens of the texts at `root`, encoded by data.tokenizer. Reads them from
-/// ROOT.tokens beside it, or from a file in the folder data.tokens_cache. Writes that file first if
-/// it is missing, or if it is of other texts or another tokenizer. If `root` ends in .tokens, it is
-/// the token file itself. Errors: those of open_tokenizer, find_texts, tokenize and TokenFile;
+/// ROOT.tokens beside it, or from a file in the folder data.tokenizer.cache. Writes that file first
+/// if it is missing, or if it is of other texts or another tokenizer. If `root` ends in .tokens, it
+/// is the token file itself. Errors: those of open_tokenizer, find_texts, tokenize and TokenFile;
 /// Errc::data for a file of another tokenizer.
 Result<TextTokens> open_text_tokens(const DataConfig& data, const std::string& root);
 

@@ -54,7 +54,7 @@ ForeignOutcome map_clipping(const ForeignContext&, const ForeignEntry& entry) {
     return wrong(entry, "a number, at least 0");
   if (*norm == 0)
     return with_fate(Fate::idle, "0 clips nothing");
-  return mapped({{"train.clip_grad_norm", number_text(*norm)}});
+  return mapped({{"train.clip_grad", number_text(*norm)}});
 }
 
 ForeignOutcome map_optimizer_device(const ForeignContext& context, const ForeignEntry& entry) {

@@ -100,7 +100,7 @@ inline constexpr auto fields_of<StepRecord> = std::tuple_cat(
               {.if_empty = IfEmpty::omit,
                .metric = {"troupe_gradient_norm", names::gauge, names::leader,
                           "Global L2 norm of the last measured gradient, before "
-                          "train.clip_grad_norm changes it; measured in every step with that key, "
+                          "train.clip_grad changes it; measured in every step with that key, "
                           "otherwise as often as train.gradient_norm_every"},
                .tag = "train/gradient_norm"}),
         field("slice_assignment", &StepRecord::slice_assignment, {.if_empty = IfEmpty::omit}),

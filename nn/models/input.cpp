@@ -25,8 +25,8 @@ InputSpec input_spec(const Config& config) {
                               : config.model.vocabulary.value_or(1)};
   const auto* const own = custom_data_set(data);
   InputSpec input{.name = "features",
-                  .sample =
-                      own && own->sample ? own->sample(data) : Shape{std::ssize(data.features)}};
+                  .sample = own && own->sample ? own->sample(data)
+                                               : Shape{std::ssize(data.table.features)}};
   if (config.model.loss == LossKind::mean_squared_error)
     input.target = "targets", input.target_kind = TargetKind::values;
   return input;

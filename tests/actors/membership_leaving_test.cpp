@@ -68,7 +68,7 @@ TEST_CASE("the leader cannot leave if the others could not continue") {
         (is_alone
              ? "a:1 leads the job, and the job would end if it left: no other node can lead the job"
              : "a:1 leads the job, and the job would end if it left: fewer nodes than "
-               "cluster.min_nodes would remain"));
+               "cluster.nodes.min would remain"));
   CHECK(cluster.told->halts == 0);
   CHECK_FALSE(a->end);
 }

@@ -110,7 +110,7 @@ TEST_CASE("a node that data connections cannot reach is refused, and the others 
   const auto halts = job.told->halts;
   const auto c = job.come_unreachable("c:1");
   check_refused(*c, Errc::network, "c:1 to a:1: connection refused");
-  CHECK_THAT(c->assignment->refused->message, ContainsSubstring("cluster.advertise"));
+  CHECK_THAT(c->assignment->refused->message, ContainsSubstring("cluster.listen.advertise"));
   CHECK(job.lines_about("c:1") == 1);
   job.pass(stable);
   CHECK(job.told->halts == halts);

@@ -71,7 +71,7 @@ TEST_CASE(
   const auto d = cluster.join("d:1"), e = cluster.join("e:1");
   CHECK_FALSE(d->assignment);
   CHECK(cluster.status("d:1") ==
-        "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
+        "waiting as a spare: there are 3 nodes already, and cluster.nodes.max is 3");
   CHECK(cluster.status("a:1").empty());
   CHECK(cluster.told->halts == 1); // only for c:1
   cluster.kill("b:1");
@@ -263,7 +263,7 @@ TEST_CASE("a node that comes to a full job before it begins becomes a spare") {
   CHECK_FALSE(c->assignment->refused);
   CHECK_FALSE(d->assignment);
   CHECK(cluster.status("d:1") ==
-        "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
+        "waiting as a spare: there are 3 nodes already, and cluster.nodes.max is 3");
 }
 
 TEST_CASE("a node lost during a halt for another node is reported as a loss") {

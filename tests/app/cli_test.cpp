@@ -316,15 +316,15 @@ TEST_CASE("doctor finds a data port in use, and a daemon does not start with it"
   const auto address = port.address();
   const auto settings = configs +
                         "debug.yaml --set cluster.listen=127.0.0.1:0 --set "
-                        "metrics.listen=off --set cluster.data_port=" +
+                        "metrics.listen=off --set cluster.listen.data_port=" +
                         address.substr(address.find(':') + 1);
   const auto doctor = troupe_program("doctor " + settings);
   CHECK(doctor.code == 1);
-  CHECK(doctor.out.find("  FAIL cluster.data_port " + address + ": Address already in use\n") !=
-        std::string::npos);
+  CHECK(doctor.out.find("  FAIL cluster.listen.data_port " + address +
+                        ": Address already in use\n") != std::string::npos);
   const auto daemon = troupe_program("node " + settings);
   CHECK(daemon.code == 1);
-  CHECK(daemon.err.find("cluster.data_port: cannot listen on " + address +
+  CHECK(daemon.err.find("cluster.listen.data_port: cannot listen on " + address +
                         ": Address already in use; choose another port") != std::string::npos);
 }
 

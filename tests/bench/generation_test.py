@@ -43,7 +43,7 @@ class Generation(unittest.TestCase):
     def small_run(self):
         config = self.scratch / "config.yaml"
         config.write_text("{}\n")
-        own = {"run.name": "small", "run.output": self.scratch, "data.tokens_cache": self.scratch}
+        own = {"run.name": "small", "run.output": self.scratch, "data.tokenizer.cache": self.scratch}
         settings = [word for key, value in (SMALL | own).items() for word in ("--set", f"{key}={value}")]
         self.troupe("train", config, "--quiet", *settings)
         return self.scratch / "small"

@@ -21,6 +21,35 @@ TEST_CASE("an override sets one field of a mapping and keeps the others") {
               "range; allowed: a number, above 0 and at most 1e+30"});
 }
 
+TEST_CASE("a value of a key with fields keeps the fields that it does not give") {
+  const auto train = [](const std::string& value, const std::vector<std::string>& overrides) {
+    return good(synthetic + "train: {optimizer: {momentum: " + value + "}}\n", overrides)
+        .train.optimizer;
+  };
+  CHECK(train("{value: 0.5, nesterov: true}", {}) ==
+        OptimizerConfig{.momentum = 0.5, .nesterov = true});
+  CHECK(train("{nesterov: true}", {"train.optimizer.momentum=0.8"}) ==
+        OptimizerConfig{.momentum = 0.8, .nesterov = true});
+  CHECK(train("0.8", {"train.optimizer.momentum.nesterov=true"}) ==
+        OptimizerConfig{.momentum = 0.8, .nesterov = true});
+  CHECK(train("0.8", {"train.optimizer.momentum={nesterov: true}"}) ==
+        OptimizerConfig{.momentum = 0.8, .nesterov = true});
+  const auto* const ddp = "parallel.strategy=ddp";
+  const auto nodes = [](const Lines& overrides) {
+    const auto cluster = good(synthetic, overrides).cluster;
+    return std::pair{cluster.min_nodes, cluster.max_nodes};
+  };
+  CHECK(nodes({ddp, "cluster.nodes=2"}) == std::pair<std::int64_t, std::int64_t>{2, 2});
+  CHECK(nodes({ddp, "cluster.nodes=4", "cluster.nodes={min: 2}"}) ==
+        std::pair<std::int64_t, std::int64_t>{2, 4});
+  CHECK(problems(synthetic + "train: {clip_grad: {norm: 1, valeu: 2}}\n") ==
+        Lines{"a.yaml:2:20: train.clip_grad: the mapping has names that are not allowed here; "
+              "allowed: a number, above 0, or null, {norm: NUMBER, value: NUMBER}"});
+  CHECK(problems(synthetic, {"train.clip_grad.valeu=2"}) ==
+        Lines{"--set train.clip_grad.valeu=2: train.clip_grad.valeu: unknown key; allowed: norm, "
+              "value; did you mean \"value\"?"});
+}
+
 TEST_CASE("overrides apply after the file, in order, and accept YAML") {
   const auto c = good(synthetic + "train: {epochs: 5}\n",
                       {"train.epochs=6", "train.epochs=7", "data.augment=[crop, flip]",

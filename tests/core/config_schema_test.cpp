@@ -1,3 +1,4 @@
+#include "core/config/detail/reader.hpp"
 #include "core/config/detail/value.hpp"
 #include "core/config/schema.hpp"
 #include "tests/core/config_fixture.hpp"
@@ -94,6 +95,7 @@ TEST_CASE("the schema refuses keys that it does not describe") {
 TEST_CASE("reader and schema agree for every key and many values") {
   const auto root = schema();
   Config config;
+  ConfigReader reader{config, config_keys(config, models)};
   for (const auto& key : shown_keys(config)) {
     const auto key_schema = schema_of(root, key.path);
     for (const auto* text : {"0",
@@ -151,6 +153,16 @@ TEST_CASE("reader and schema agree for every key and many values") {
                              "{mean: [0.5], std: [0.5]}",
                              "{every: 5 steps, tokens: 7}",
                              "{path: a/b, split: gpt2}",
+                             "{size: 64, eval_resize: 72}",
+                             "{train: 64, eval: 0}",
+                             "{features: [a], delimiter: tab}",
+                             "{value: 0.5, nesterov: true}",
+                             "{rate: 0.1, parameters: none}",
+                             "{norm: 1, value: 0.5}",
+                             "{type: int8, error_feedback: false}",
+                             "{groups: 2, grace: 5s}",
+                             "{address: 'a:1', advertise: null, data_port: 5}",
+                             "{min: 2, max: 3}",
                              "[0.5, 0.9]",
                              "[a, b]",
                              "on",
@@ -187,7 +199,13 @@ TEST_CASE("reader and schema agree for every key and many values") {
         continue;
       }
       INFO(key.path << ": " << text);
-      CHECK(assign_value(node, key).empty() == accepts(key_schema, to_json(node)));
+      const auto is_read = [&] {
+        if (!node.IsMap()) // null may also stand for a section of old keys
+          return assign_value(node, key).empty();
+        reader.read_given(key.path, text, "");
+        return reader.take_problems().empty();
+      };
+      CHECK(is_read() == accepts(key_schema, to_json(node)));
     }
   }
 }
@@ -207,17 +225,9 @@ TEST_CASE("a printed config loads to the same config") {
     INFO(keys[i].path);
     // Every key of the golden file differs from its default, so that no lost key goes unnoticed.
     // Exceptions: keys that other values of the file exclude, and keys with a single choice.
-    constexpr std::array excluded = {"train.optimizer.nesterov",
-                                     "train.label_smoothing",
-                                     "train.max_tokens",
-                                     "train.sample",
-                                     "model.bias",
-                                     "model.dropout",
-                                     "data.features",
-                                     "data.targets",
-                                     "data.delimiter",
-                                     "data.balance",
-                                     "data.replay_assignment"};
+    constexpr std::array excluded = {
+        "train.label_smoothing", "train.max_tokens", "train.sample",          "model.bias",
+        "model.dropout",         "data.balance",     "data.replay_assignment"};
     if (std::ranges::count(excluded, keys[i].path) == 0 && choices_of(keys[i]).size() != 1)
       CHECK(config_value_text(keys[i]) != config_value_text(default_keys[i]));
   }

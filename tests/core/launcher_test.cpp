@@ -80,8 +80,7 @@ TEST_CASE("torchrun's variables set where a process listens and which address it
   CHECK(values("torchrun", by_torchrun) ==
         Variables{{"cluster.listen", "\"127.0.0.1:0\" MASTER_ADDR"},
                   {"cluster.join", "[\"127.0.0.1:29500\"] MASTER_ADDR"},
-                  {"cluster.min_nodes", "4 WORLD_SIZE"},
-                  {"cluster.max_nodes", "4 WORLD_SIZE"},
+                  {"cluster.nodes", "4 WORLD_SIZE"},
                   {"devices.count", "1 LOCAL_WORLD_SIZE"},
                   {"metrics.listen", "\"127.0.0.1:0\" LOCAL_WORLD_SIZE"}});
   const auto leader =
@@ -101,8 +100,7 @@ TEST_CASE("a launcher that sets fewer of torchrun's variables runs one process p
       {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "::1"}, {"MASTER_PORT", "7000"}};
   CHECK(values("torchrun", least) == Variables{{"cluster.listen", "\"[::1]:0\" MASTER_ADDR"},
                                                {"cluster.join", "[\"[::1]:7000\"] MASTER_ADDR"},
-                                               {"cluster.min_nodes", "2 WORLD_SIZE"},
-                                               {"cluster.max_nodes", "2 WORLD_SIZE"}});
+                                               {"cluster.nodes", "2 WORLD_SIZE"}});
 }
 
 TEST_CASE("a port in use by torchrun's agent is avoided") {
@@ -120,16 +118,16 @@ TEST_CASE("beyond loopback a process listens on all addresses and is reached by 
                                               {"MASTER_ADDR", "node-1.example"}};
   const auto leading = values("torchrun", leader);
   CHECK(leading.at("cluster.listen") == "\"0.0.0.0:29500\" MASTER_ADDR");
-  CHECK(leading.at("cluster.advertise") == "\"node-1.example:29500\" MASTER_ADDR");
+  CHECK(leading.at("cluster.listen.advertise") == "\"node-1.example:29500\" MASTER_ADDR");
   const auto third = values("slurm", by_slurm);
   CHECK(third.at("cluster.listen") == "\"0.0.0.0:0\" SLURM_STEP_NODELIST");
-  CHECK(third.at("cluster.advertise") == "\"n11:0\" SLURM_STEP_NODELIST");
+  CHECK(third.at("cluster.listen.advertise") == "\"n11:0\" SLURM_STEP_NODELIST");
 }
 
 TEST_CASE("SLURM's variables do the same") {
   const auto keys = values("slurm", by_slurm);
   CHECK(keys.at("cluster.join") == "[\"n08:22389\"] SLURM_STEP_NODELIST"); // 31 * 77 + 2
-  CHECK(keys.at("cluster.min_nodes") == "4 SLURM_STEP_NUM_TASKS");
+  CHECK(keys.at("cluster.nodes") == "4 SLURM_STEP_NUM_TASKS");
   CHECK_FALSE(keys.contains("devices.count")); // this host has one process
   const auto second = by_slurm + Variables{{"SLURM_PROCID", "1"},
                                            {"SLURM_NODEID", "0"},
@@ -148,7 +146,7 @@ TEST_CASE("SLURM's variables do the same") {
     of_job[job] = of_job.at(step);
     of_job.erase(step);
   }
-  CHECK(values("slurm", of_job).at("cluster.max_nodes") == "4 SLURM_NTASKS");
+  CHECK(values("slurm", of_job).at("cluster.nodes") == "4 SLURM_NTASKS");
 }
 
 TEST_CASE("auto selects the launcher whose variables are set") {

@@ -63,14 +63,15 @@ TEST_CASE("a missing column is reported with the existing columns and the neares
 }
 
 TEST_CASE("a header with another delimiter is refused, and the delimiter is named") {
-  CHECK_THAT(refusal("length;width\n1;2\n", {.numbers = {"length"}}),
-             ContainsSubstring("the only column is \"length;width\"") &&
-                 EndsWith("the delimiter seems to be a semicolon: set data.delimiter: semicolon"));
+  CHECK_THAT(
+      refusal("length;width\n1;2\n", {.numbers = {"length"}}),
+      ContainsSubstring("the only column is \"length;width\"") &&
+          EndsWith("the delimiter seems to be a semicolon: set data.table.delimiter: semicolon"));
   CHECK_THAT(refusal("length\twidth\n1\t2\n", {.numbers = {"height"}}),
-             EndsWith("the delimiter seems to be a tab: set data.delimiter: tab"));
-  CHECK_THAT(refusal("a|b,c\n1|2,3\n", {.numbers = {"a"}}), EndsWith("data.delimiter: pipe"));
+             EndsWith("the delimiter seems to be a tab: set data.table.delimiter: tab"));
+  CHECK_THAT(refusal("a|b,c\n1|2,3\n", {.numbers = {"a"}}), EndsWith("data.table.delimiter: pipe"));
   CHECK_THAT(refusal("length,width\n1,2\n", {.numbers = {"width"}, .delimiter = ';'}),
-             EndsWith("data.delimiter: comma"));
+             EndsWith("data.table.delimiter: comma"));
 }
 
 TEST_CASE("a CSV file that is not plain text is refused with its type") {

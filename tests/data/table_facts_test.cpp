@@ -23,8 +23,8 @@ public:
   TableFiles() {
     config.data.dataset = "csv";
     config.data.root = folder_.path().string();
-    config.data.features = {"x"};
-    config.data.targets = {"y"};
+    config.data.table.features = {"x"};
+    config.data.table.targets = {"y"};
     config.model.num_classes = 1;
     config.model.loss = LossKind::mean_squared_error;
   }
@@ -102,14 +102,14 @@ TEST_CASE_METHOD(TableFiles, "columns of very large and very small numbers are s
 }
 
 TEST_CASE_METHOD(TableFiles, "a value outside of the range of floats is refused with its line") {
-  config.data.standardize = false;
+  config.data.table.standardize = false;
   write("train", "x,y\n1,1\n1e39,1\n");
   CHECK_THAT(refusal(),
              EndsWith("train.csv:3: column \"x\": 1e+39 is too large for a 32-bit float; "
-                      "set data.standardize: true"));
+                      "set data.table.standardize: true"));
   write("train", "x,y\n1,1\n2,-1e39\n");
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: column \"y\": -1e+39 is too large"));
-  config.data.standardize = true;
+  config.data.table.standardize = true;
   write("train", "x,y\n1,1\n2,1\n");
   write("test", "x,y\n1e300,1\n");
   CHECK_THAT(refusal(Split::test), EndsWith("even after standardization"));
@@ -195,9 +195,10 @@ TEST_CASE_METHOD(TableFiles,
   CHECK(labels(*open(Split::test, known).value()) == std::vector<float>{1, 0});
 }
 
-TEST_CASE_METHOD(TableFiles, "data.delimiter applies to training files and to files to predict") {
-  config.data.delimiter = Delimiter::semicolon;
-  config.data.standardize = false;
+TEST_CASE_METHOD(TableFiles,
+                 "data.table.delimiter applies to training files and to files to predict") {
+  config.data.table.delimiter = Delimiter::semicolon;
+  config.data.table.standardize = false;
   write("train", "x;y;z\n1;2;a,b\n");
   CHECK(features() == std::vector<float>{1});
   std::vector<std::int64_t> rows;

@@ -20,12 +20,12 @@ public:
   Table() {
     config.data.dataset = "csv";
     config.data.root = folder_.path().string();
-    config.data.features = {"length", "width"};
-    config.data.targets = {"price"};
+    config.data.table.features = {"length", "width"};
+    config.data.table.targets = {"price"};
     config.data.batch_size = 2;
     config.data.eval_batch_size = 2;
     config.data.shuffle = false;
-    config.data.standardize = false;
+    config.data.table.standardize = false;
     config.model.name = "linear";
     config.model.num_classes = 1;
     config.model.loss = LossKind::mean_squared_error;
@@ -76,14 +76,14 @@ TEST_CASE_METHOD(Table, "columns are found by name, in the configured order") {
 TEST_CASE_METHOD(Table, "quotes, spaces, empty lines, CRLF and a byte order mark are read") {
   write("train",
         "\xEF\xBB\xBF\"a, \"\"b\"\"\" , length,width,price\r\nx, 1 ,2,3\r\n\r\n\"y\nz\",4,5,6e0");
-  config.data.features = {"length", "width"};
+  config.data.table.features = {"length", "width"};
   const auto rows = fill(*training_batches(config), {0, 0});
   CHECK(rows.features == std::vector<float>{1, 2, 4, 5});
   CHECK(rows.targets == std::vector<float>{3, 6});
 }
 
 TEST_CASE_METHOD(Table, "features of both files are standardized by the training rows") {
-  config.data.standardize = true;
+  config.data.table.standardize = true;
   write("test", "length,width,price\n5,4,1\n8,4,2\n");
   // -3, -1, 1, 3, divided by their standard deviation.
   const auto far = static_cast<float>(3 / std::sqrt(5.0)),
@@ -121,13 +121,13 @@ TEST_CASE_METHOD(Table, "with cross-entropy a target column is a label") {
 }
 
 TEST_CASE_METHOD(Table, "invalid cells of a table are reported with file, line and column") {
-  config.data.features = {"lenght"};
+  config.data.table.features = {"lenght"};
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:1: there is no column") &&
                             ContainsSubstring("did you mean") && ContainsSubstring("length"));
-  config.data.features = {"id"};
+  config.data.table.features = {"id"};
   CHECK_THAT(refusal(),
              ContainsSubstring("train.csv:2: column") && ContainsSubstring("is not a number"));
-  config.data.features = {"length"};
+  config.data.table.features = {"length"};
   write("train", "length,price\n1,2\n3\n");
   CHECK_THAT(refusal(), ContainsSubstring("train.csv:3: the row has 1 cell, but the header has 2"));
   write("train", "length,price\n1,nan\n");
@@ -146,6 +146,6 @@ TEST_CASE_METHOD(Table, "tables that differ in a number or a column have differe
   config.data.limit = 3;
   CHECK(open_adapter(config, Split::train).value()->dataset().fingerprint() != before);
   config.data.limit.reset();
-  config.data.features = {"width", "length"};
+  config.data.table.features = {"width", "length"};
   CHECK(open_adapter(config, Split::train).value()->dataset().fingerprint() != before);
 }

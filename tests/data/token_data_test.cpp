@@ -194,7 +194,7 @@ TEST_CASE_METHOD(Texts, "texts are tokenized once, and again when they or the to
 TEST_CASE_METHOD(Texts,
                  "token files are in the configured folder, or are the data set themselves") {
   const auto first = training_batches(config)->dataset().fingerprint();
-  config.data.tokens_cache = path("cache/of/tokens").string();
+  config.data.tokenizer.cache = path("cache/of/tokens").string();
   std::filesystem::remove(path("texts.tokens"));
   CHECK(training_batches(config)->dataset().fingerprint() == first);
   CHECK_FALSE(std::filesystem::exists(path("texts.tokens")));

@@ -73,8 +73,8 @@ TEST_CASE("rows without targets use the given standardization") {
   troupe::testing::write_bytes(folder / "one.csv", "b,a,name\n1,2,x\n3,4,y\n");
   troupe::testing::write_bytes(folder / "two.csv", "a,b\n6,5\n");
   Config config;
-  config.data.features = {"a", "b"};
-  config.data.targets = {"price", "area"};
+  config.data.table.features = {"a", "b"};
+  config.data.table.targets = {"price", "area"};
   config.model.num_classes = 2;
   config.model.loss = LossKind::mean_squared_error;
   const std::vector<std::filesystem::path> files = {folder / "one.csv", folder / "two.csv"};
@@ -90,12 +90,12 @@ TEST_CASE("rows without targets use the given standardization") {
   CHECK(std::isnan((*table)->targets(0)[0]));
 
   config.model.loss = LossKind::cross_entropy;
-  config.data.targets = {"kind"};
+  config.data.table.targets = {"kind"};
   const auto classes = open_csv_rows(files, config.data, config.model, {}, rows);
   REQUIRE(classes);
   CHECK((*classes)->targets(0)[0] == -1.0f);
   CHECK((*classes)->features(0)[0] == 2.0f);
-  config.data.features = {"c"};
+  config.data.table.features = {"c"};
   CHECK_THAT(open_csv_rows(files, config.data, config.model, {}, rows).error().message,
              ContainsSubstring("one.csv:1: there is no column \"c\""));
 }

@@ -173,8 +173,8 @@ TEST_CASE("data check also reads data sets that are not image folders") {
   write_bytes(folder / "train.csv", "x,kind\n1,0\n2,1\n3,0\n");
   config.model.num_classes = 2;
   config.data = {.dataset = "csv", .root = folder.path().string()};
-  config.data.features = {"x"};
-  config.data.targets = {"kind"};
+  config.data.table.features = {"x"};
+  config.data.table.targets = {"kind"};
   check = check_split(config, Split::train);
   REQUIRE(check);
   CHECK((check->samples == 3 && check->sample_name == "rows" && !check->least));

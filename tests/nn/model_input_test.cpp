@@ -68,7 +68,7 @@ TEST_CASE("a config's data determines the model's input") {
   CHECK(input_spec(config).sample == Shape{28, 28, 1});
   CHECK(input_spec(config).target_kind == TargetKind::labels);
   config.data.dataset = "csv";
-  config.data.features = {"rooms", "age"};
+  config.data.table.features = {"rooms", "age"};
   CHECK(input_spec(config).name == "features");
   CHECK(input_spec(config).sample == Shape{2});
   CHECK(input_spec(config).target == "labels");

@@ -49,9 +49,9 @@ def check_names(known):
         ({probe["httpGet"]["port"] for probe in (container["startupProbe"], container["livenessProbe"], container["readinessProbe"])} != {"metrics"}, "probes ask another port"),
         (template["metadata"]["annotations"]["prometheus.io/port"] != str(ports["metrics"]), "Prometheus would ask another port"),
         (template["spec"]["terminationGracePeriodSeconds"] < seconds + 15, "pods are killed while they drain"),
-        (node["cluster"]["max_nodes"] != pods["spec"]["replicas"], "max_nodes is not the number of replicas"),
+        (node["cluster"]["nodes"]["max"] != pods["spec"]["replicas"], "nodes.max is not the number of replicas"),
         (node["cluster"]["join"] != [f"{pods['metadata']['name']}-{i}.{service['metadata']['name']}:{ports['cluster']}" for i in range(pods["spec"]["replicas"])], "pods would not find each other"),
-        ([node["cluster"][key] for key in ("listen", "data_port")] != [f"0.0.0.0:{ports['cluster']}", ports["data"]], "the config has other ports"),
+        (node["cluster"]["listen"] != {"address": f"0.0.0.0:{ports['cluster']}", "data_port": ports["data"]}, "the config has other ports"),
     ):
         if wrong:
             die(text)
@@ -171,7 +171,7 @@ def live(cluster):
     if code := following.delete():
         die(f"{following.name} ends with {code}")
     cluster.trains_with(2)
-    if code := leader.delete():  # which saves, and ends the job: fewer than min_nodes are left
+    if code := leader.delete():  # which saves, and ends the job: fewer than nodes.min are left
         die(f"{leader.name} ends with {code}")
     if code := last.wait():
         die(f"{last.name} ends with {code}")

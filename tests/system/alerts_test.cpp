@@ -136,7 +136,7 @@ TEST_CASE("alert: nodes are lost repeatedly", "[long]") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes",
-                  for_nodes(2, "ddp") + Settings{"cluster.min_nodes=1", "data.slices=2"}};
+                  for_nodes(2, "ddp") + Settings{"cluster.nodes.min=1", "data.slices=2"}};
   auto& leader = daemons.lead();
   Watch watch(metrics_port(leader));
   REQUIRE(watch.sees("troupe_recoveries_total == 0"));

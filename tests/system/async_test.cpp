@@ -44,12 +44,12 @@ TEST_CASE("async without staleness matches ddp in one process, bit for bit", "[l
   const Settings more =
       GENERATE(Settings{},
                Settings{"precision.mode=amp_bf16", "train.optimizer.name=adamw",
-                        "train.optimizer.lr=0.001", "train.optimizer.nesterov=false"},
+                        "train.optimizer.lr=0.001", "train.optimizer.momentum.nesterov=false"},
                Settings{"precision.mode=amp_fp16", "precision.loss_scale.growth_interval=5",
-                        "train.clip_grad_norm=0.5"},
-               Settings{"precision.mode=bf16", "train.clip_grad_value=0.01"},
-               Settings{"train.clip_grad_norm=0.5", "train.optimizer.name=adam",
-                        "train.optimizer.lr=0.001", "train.optimizer.nesterov=false"},
+                        "train.clip_grad=0.5"},
+               Settings{"precision.mode=bf16", "train.clip_grad.value=0.01"},
+               Settings{"train.clip_grad=0.5", "train.optimizer.name=adam",
+                        "train.optimizer.lr=0.001", "train.optimizer.momentum.nesterov=false"},
                Settings{"train.freeze=[stem]", "train.gradient_norm_every=1"});
   CAPTURE(more);
   const Experiment experiment(four_slices + more);
@@ -131,7 +131,7 @@ TEST_CASE("async applies each sample once per epoch when any node is lost", "[lo
                       Settings{"parallel.strategy=async",
                                "parallel.replicate_shards=" + shard_replicas,
                                "parallel.async.staleness=" + std::to_string(staleness),
-                               "cluster.min_nodes=1", "cluster.max_nodes=3", soon_stable}};
+                               "cluster.nodes.min=1", "cluster.nodes.max=3", soon_stable}};
   auto& leader = daemons.lead();
   daemons.join();
   const auto run = experiment.run("nodes");
@@ -150,7 +150,7 @@ TEST_CASE("settings that async does not support are refused with the reason") {
     CHECK(ended.code == 2);
     CHECK(has(ended.err, reason));
   };
-  refused({"train.clip_grad_norm=1"}, "have no common norm");
+  refused({"train.clip_grad=1"}, "have no common norm");
   refused({"model.sync_batch_norm=true"}, "cannot sum batch statistics");
   refused({"data.balance=speed"}, "assigned to the next free worker");
   refused({"parallel.mixed_precision.reduce=bf16"}, "are sent in fp32");

@@ -17,9 +17,9 @@ namespace {
 constexpr int data_port = 7501;
 
 const Settings settings = {"parallel.strategy=ddp",
-                           "cluster.min_nodes=2",
-                           "cluster.max_nodes=3",
-                           "cluster.data_port=7501",
+                           "cluster.nodes.min=2",
+                           "cluster.nodes.max=3",
+                           "cluster.listen.data_port=7501",
                            "cluster.timeouts.detection=1s",
                            "cluster.timeouts.collective=3s",
                            "cluster.timeouts.quorum=200s",
@@ -75,6 +75,6 @@ TEST_CASE("if the data link of two nodes breaks, one is left out and returns whe
   CHECK(run.column<std::int64_t>("step") == all_steps(steps));
   const auto alone = experiment.completed(
       "alone", experiment.own + settings +
-                   Settings{"cluster.min_nodes=1", "train.max_steps=" + std::to_string(steps)});
+                   Settings{"cluster.nodes.min=1", "train.max_steps=" + std::to_string(steps)});
   CHECK(run.digest() == alone.digest());
 }

@@ -119,7 +119,7 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status reports the
 
 TEST_CASE("status and stop report what a daemon without a job waits for") {
   const Experiment experiment(trained_without_end);
-  const Settings two = {"cluster.min_nodes=2", "cluster.max_nodes=2", "parallel.strategy=ddp"};
+  const Settings two = {"cluster.nodes=2", "parallel.strategy=ddp"};
   auto leader = experiment.start_node("leader", two);
   const auto address = daemon_address(leader);
   REQUIRE(leader.prints("waiting for 1 more node"));

@@ -61,7 +61,7 @@ TEST_CASE("gradients are clipped after unscaling and averaging over all ranks") 
                        "checkpoint.every=1 steps",
                        "train.optimizer.lr=0.125",
                        "train.optimizer.momentum=0",
-                       "train.optimizer.nesterov=false",
+                       "train.optimizer.momentum.nesterov=false",
                        "train.optimizer.weight_decay=0",
                        "train.schedule.name=constant",
                        "train.schedule.warmup=0"};
@@ -77,17 +77,17 @@ TEST_CASE("gradients are clipped after unscaling and averaging over all ranks") 
   CHECK(measured.column<double>("gradient_norm").at(1) == Catch::Approx(norm(plain)).epsilon(1e-4));
 
   const auto by_value =
-      last_gradient(experiment.completed("value", {"train.clip_grad_value=0.01"}));
+      last_gradient(experiment.completed("value", {"train.clip_grad.value=0.01"}));
   CHECK(largest(by_value) == Catch::Approx(0.01).epsilon(1e-4));
   CHECK(std::ranges::count_if(by_value, [](float g) { return std::abs(g) > 0.00999f; }) > 10);
 
-  const auto clipped = experiment.completed("loose", {"train.clip_grad_norm=1e9"});
+  const auto clipped = experiment.completed("loose", {"train.clip_grad=1e9"});
   CHECK(clipped.column<double>("gradient_norm") == measured.column<double>("gradient_norm"));
-  const auto by_norm = last_gradient(experiment.completed("norm", {"train.clip_grad_norm=0.125"}));
+  const auto by_norm = last_gradient(experiment.completed("norm", {"train.clip_grad=0.125"}));
   CHECK(norm(by_norm) == Catch::Approx(0.125).epsilon(1e-4));
 
   const auto by_both = last_gradient(
-      experiment.completed("both", {"train.clip_grad_value=0.01", "train.clip_grad_norm=0.05"}));
+      experiment.completed("both", {"train.clip_grad.value=0.01", "train.clip_grad=0.05"}));
   CHECK(norm(by_both) == Catch::Approx(0.05).epsilon(1e-4));
   // Clipping by value came first: the elements that reached that bound are still equal.
   const float most = largest(by_both);

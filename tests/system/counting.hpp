@@ -27,8 +27,8 @@ public:
 
   Counting()
       : Experiment{{"data.dataset=csv",
-                    "data.standardize=false",
-                    "data.targets=[y]",
+                    "data.table.standardize=false",
+                    "data.table.targets=[y]",
                     "data.augment=[]",
                     "data.batch_size=6",
                     "data.slices=6",
@@ -39,7 +39,7 @@ public:
                     "model.loss=mean_squared_error",
                     "train.optimizer.lr=1.5",
                     "train.optimizer.momentum=0",
-                    "train.optimizer.nesterov=false",
+                    "train.optimizer.momentum.nesterov=false",
                     "train.optimizer.weight_decay=0",
                     "train.schedule.name=constant",
                     "train.schedule.warmup=0",
@@ -60,7 +60,7 @@ public:
       }
     }
     own = {"data.root=" + (*this / "").string(),
-           fmt::format("data.features=[{}]", fmt::join(names, ","))};
+           fmt::format("data.table.features=[{}]", fmt::join(names, ","))};
   }
   Settings own;
 };
@@ -118,7 +118,7 @@ inline void check_counts_with_losses(const ExactCounting& experiment, const Sett
   const auto alone = experiment.completed("alone", experiment.own).digest();
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own + more +
-                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2", soon_stable}};
+                      Settings{"cluster.nodes.min=1", "cluster.nodes.max=2", soon_stable}};
   auto& leader = daemons.lead();
   const auto run = experiment.run("nodes");
   CHECK(lose_nodes(daemons, leader, run, {.most = 8, .steps = 101, .one_leaves_after = 3}) > 2);

@@ -24,8 +24,8 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
 
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own +
-                      Settings{"parallel.strategy=" + strategy, "cluster.min_nodes=1",
-                               "cluster.max_nodes=3", soon_stable} +
+                      Settings{"parallel.strategy=" + strategy, "cluster.nodes.min=1",
+                               "cluster.nodes.max=3", soon_stable} +
                       more};
   auto& leader = daemons.lead();
   std::array others = {&daemons.join(), &daemons.join()};

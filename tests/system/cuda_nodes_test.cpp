@@ -39,7 +39,7 @@ RunFiles trained_alone(const Experiment& experiment, const Settings& settings,
       RunningProgram{
           seeing(gpus) +
           experiment.command("train", "alone",
-                             settings + Settings{"cluster.min_nodes=1", "cluster.max_nodes=1",
+                             settings + Settings{"cluster.nodes=1",
                                                  "devices.count=" + std::to_string(gpus.size())})}
           .wait();
   INFO(ended.out << ended.err);

@@ -18,12 +18,9 @@ inline const Settings quick_timeouts = {"cluster.timeouts.detection=2s",
 /// small.yaml with batches for three workers.
 inline Settings for_nodes(int nodes, const std::string& strategy) {
   const auto count = std::to_string(nodes);
-  return quick_timeouts + Settings{"parallel.strategy=" + strategy,
-                                   "data.batch_size=12",
-                                   "data.limit=96",
-                                   "data.eval_batch_size=12",
-                                   "cluster.min_nodes=" + count,
-                                   "cluster.max_nodes=" + count};
+  return quick_timeouts + Settings{"parallel.strategy=" + strategy, "data.batch_size=12",
+                                   "data.limit=96", "data.eval_batch_size=12",
+                                   "cluster.nodes=" + count};
 }
 
 /// Daemons that train one job; each has a separate folder for runs, as on a separate host.

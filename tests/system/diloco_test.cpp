@@ -19,7 +19,7 @@ Settings diloco(int steps, const Settings& more = {}) {
 
 /// Makes an outer step a mean.
 const Settings plain = {"parallel.diloco.lr=1", "parallel.diloco.momentum=0",
-                        "parallel.diloco.nesterov=false"};
+                        "parallel.diloco.momentum.nesterov=false"};
 
 Settings four_workers(const Settings& more) {
   return Settings{"devices.count=4", "devices.threads_per_worker=1"} + more;
@@ -70,8 +70,8 @@ TEST_CASE("each pseudo-gradient counts once, also from replica groups that a rou
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
-  const auto hasty = four_workers(
-      diloco(4, {"parallel.diloco.quorum=1", "parallel.diloco.grace=0ms", "metrics.reads=true"}));
+  const auto hasty = four_workers(diloco(
+      4, {"parallel.diloco.quorum=1", "parallel.diloco.quorum.grace=0ms", "metrics.reads=true"}));
   for (const char* overlap : {"parallel.diloco.overlap=0", "parallel.diloco.overlap=3"}) {
     CAPTURE(overlap);
     const auto run = experiment.completed(overlap, base + plain + hasty + Settings{overlap});
@@ -87,7 +87,7 @@ TEST_CASE("each pseudo-gradient counts once, also from replica groups that a rou
 
 TEST_CASE("with rounds of one step and plain SGD, diloco matches ddp up to rounding") {
   const auto experiment =
-      perceptron({"train.optimizer.momentum=0", "train.optimizer.nesterov=false"});
+      perceptron({"train.optimizer.momentum=0", "train.optimizer.momentum.nesterov=false"});
   const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
   const auto rounds = experiment.completed("rounds", plain + four_workers(diloco(1)));
   CHECK(largest_difference(rounds.losses(), ddp.losses()) < 1e-4);
@@ -114,7 +114,7 @@ TEST_CASE("a replica group may span two hosts", "[long]") {
   const std::string inner = GENERATE("ddp", "zero3");
   CAPTURE(inner);
   const Settings groups = {"parallel.diloco.group_size=2", "parallel.diloco.inner=" + inner,
-                           "cluster.min_nodes=4", "cluster.max_nodes=4"};
+                           "cluster.nodes=4"};
   Daemons daemons{experiment, "nodes", quick_timeouts + experiment.own + plain + diloco(8, groups)};
   auto& leader = daemons.lead();
   for (int node = 1; node < 4; ++node)
@@ -125,9 +125,10 @@ TEST_CASE("a replica group may span two hosts", "[long]") {
 }
 
 TEST_CASE("a run stopped between two rounds resumes with the same bits", "[long]") {
-  const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
-                                      "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
-                                      "train.schedule.name=constant", "train.schedule.warmup=0"});
+  const auto experiment =
+      perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
+                  "train.optimizer.lr=0.001", "train.optimizer.momentum.nesterov=false",
+                  "train.schedule.name=constant", "train.schedule.warmup=0"});
   const auto more =
       GENERATE(Settings{}, everything,
                Settings{"parallel.diloco.group_size=2", "parallel.diloco.inner=zero3"},
@@ -174,7 +175,7 @@ TEST_CASE("each sample is applied once per epoch when any node is lost between t
           "[exhaustive]") {
   const auto rounds = GENERATE(diloco(1), diloco(8),
                                diloco(8, {"parallel.diloco.overlap=3", "parallel.diloco.quorum=1",
-                                          "parallel.diloco.grace=0ms"}));
+                                          "parallel.diloco.quorum.grace=0ms"}));
   CAPTURE(rounds);
   check_counts_with_losses(ExactCounting{}, plain + rounds);
 }
@@ -192,7 +193,8 @@ TEST_CASE("settings that diloco does not support are refused with the reason") {
           "replica groups do not sum each other's batch statistics");
   refused({"parallel.mixed_precision.buffers=bf16"}, "averaged in fp32");
   refused({"parallel.offload=optimizer"}, "on their devices");
-  refused({"parallel.diloco.compress=int4", "parallel.diloco.error_feedback=false"}, "int4");
+  refused({"parallel.diloco.compress=int4", "parallel.diloco.compress.error_feedback=false"},
+          "int4");
   refused({"parallel.diloco.fragments=100"}, "fragments, but the model has");
   refused({"parallel.diloco.overlap=4"}, "at most 3");
   refused({"parallel.diloco.group_size=3"}, "replica groups of 3");

@@ -47,7 +47,7 @@ Settings workers(const std::string& strategy, int count) {
 Settings text_of_this_tree() {
   static const ScratchFolder tokens;
   return {"data.root=" + (source_tree() / "docs/architecture.md").string(),
-          "data.tokens_cache=" + tokens.path().string()};
+          "data.tokenizer.cache=" + tokens.path().string()};
 }
 
 nlohmann::json RunFiles::summary() const {

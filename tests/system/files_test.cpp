@@ -127,7 +127,7 @@ TEST_CASE("every field of a run's recoveries is in docs/files.md") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, "ddp") +
-                      Settings{"cluster.min_nodes=1", "data.slices=2", "train.epochs=100000"}};
+                      Settings{"cluster.nodes.min=1", "data.slices=2", "train.epochs=100000"}};
   auto& leader = daemons.lead();
   const auto run = experiment.run("nodes");
   daemons.join();

@@ -82,10 +82,9 @@ private:
   std::optional<TlsConfig> certificates() const {
     return tls_ ? std::optional{tls_->of("client")} : std::nullopt;
   }
-  Experiment experiment_{{"cluster.min_nodes=2", "cluster.max_nodes=2", "parallel.strategy=ddp",
-                          "train.epochs=100000", "train.schedule={name: constant}",
-                          "train.evaluate_every=0", "checkpoint.every=1000 epochs",
-                          "cluster.timeouts.handshake=2s"}};
+  Experiment experiment_{{"cluster.nodes=2", "parallel.strategy=ddp", "train.epochs=100000",
+                          "train.schedule={name: constant}", "train.evaluate_every=0",
+                          "checkpoint.every=1000 epochs", "cluster.timeouts.handshake=2s"}};
   Settings settings_;
   std::optional<Certificates> tls_;
   std::string address_;

@@ -41,7 +41,7 @@ struct Ports {
 
   Settings settings() const {
     return {"cluster.listen=" + to_string(cluster),
-            "cluster.data_port=" + std::to_string(data.port)};
+            "cluster.listen.data_port=" + std::to_string(data.port)};
   }
 };
 

@@ -21,8 +21,8 @@ inline Experiment on_text(const std::string& model, const Settings& more = {}) {
                                   "train.max_steps=8",
                                   "train.optimizer.name=adamw",
                                   "train.optimizer.lr=0.003",
-                                  "train.optimizer.nesterov=false",
-                                  "train.optimizer.decay=matrices",
+                                  "train.optimizer.momentum.nesterov=false",
+                                  "train.optimizer.weight_decay.parameters=matrices",
                                   "train.schedule.warmup=0"};
   return Experiment{text_of_this_tree() + default_value + more};
 }

@@ -207,12 +207,11 @@ TEST_CASE("config show reports a launcher's variables, and the config takes prec
   const auto shown = RunningProgram{Settings{"env"} + by_torchrun(1, "29500") +
                                     Settings{TROUPE_PROGRAM, "config", "show", config, "--launcher",
                                              "torchrun", "--set", "parallel.strategy=ddp", "--set",
-                                             "data.batch_size=12", "--set", "cluster.min_nodes=2"}}
+                                             "data.batch_size=12", "--set", "cluster.nodes.min=2"}}
                          .wait();
   CAPTURE(shown.err);
   REQUIRE(shown.code == 0);
   CHECK(has(shown.out, "\n  join: [\"localhost:29500\"]  # MASTER_ADDR\n"));
-  CHECK(has(shown.out, "\n  max_nodes: 3  # WORLD_SIZE\n"));
-  CHECK(has(shown.out, "\n  min_nodes: 2\n"));
+  CHECK(has(shown.out, "\n  nodes: {min: 2, max: 3}\n"));
   CHECK(has(shown.out, "\n  count: 1\n")); // from small.yaml
 }

@@ -51,7 +51,7 @@ TEST_CASE("rounds of any length give ddp's result, bit for bit with exact values
 
 TEST_CASE("with rounds of one step and plain SGD, local_sgd matches ddp up to rounding") {
   const auto experiment =
-      perceptron({"train.optimizer.momentum=0", "train.optimizer.nesterov=false"});
+      perceptron({"train.optimizer.momentum=0", "train.optimizer.momentum.nesterov=false"});
   const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
   const auto local = experiment.completed("local", four_workers(rounds_of(1)));
   CHECK(largest_difference(local.losses(), ddp.losses()) < 1e-4);
@@ -75,9 +75,10 @@ TEST_CASE("steps before the first round match ddp") {
 TEST_CASE("a run stopped within a round resumes with the same bits") {
   const std::string momentum = GENERATE("kept", "reset", "averaged");
   CAPTURE(momentum);
-  const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
-                                      "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
-                                      "train.schedule.name=constant", "train.schedule.warmup=0"});
+  const auto experiment =
+      perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
+                  "train.optimizer.lr=0.001", "train.optimizer.momentum.nesterov=false",
+                  "train.schedule.name=constant", "train.schedule.warmup=0"});
   const auto settings = four_workers(rounds_of(7, {"parallel.local_sgd.momentum=" + momentum}));
   const auto whole = experiment.completed("whole", settings);
   CHECK(experiment.completed("half", settings + Settings{"train.max_steps=30"}).steps_done() == 30);

@@ -204,7 +204,7 @@ TEST_CASE("after each of three membership changes /metrics lists the generation'
   const Experiment experiment;
   ScrapedCrew scraped{experiment, 3,
                       for_nodes(3, "ddp") +
-                          Settings{"cluster.min_nodes=2", "data.slices=12", "train.epochs=100000"}};
+                          Settings{"cluster.nodes.min=2", "data.slices=12", "train.epochs=100000"}};
   auto& crew = scraped.crew();
   for (int node = 0; node < crew.size(); ++node)
     scraped.start(node);

@@ -170,10 +170,10 @@ TEST_CASE("an unreadable file is named, and the others are predicted") {
 }
 
 TEST_CASE("rows of a table are predicted, without their targets") {
-  const Experiment experiment{{"data.dataset=csv", "data.features=[length,width]",
-                               "data.targets=[price,area]", "data.augment=[]", "model.name=linear",
-                               "model.num_classes=2", "model.loss=mean_squared_error",
-                               "train.optimizer.lr=0.05", "train.epochs=20"}};
+  const Experiment experiment{
+      {"data.dataset=csv", "data.table.features=[length,width]", "data.table.targets=[price,area]",
+       "data.augment=[]", "model.name=linear", "model.num_classes=2",
+       "model.loss=mean_squared_error", "train.optimizer.lr=0.05", "train.epochs=20"}};
   for (const auto* const name : {"train", "test"}) {
     std::ofstream out{experiment / (std::string{name} + ".csv")};
     out << "length,width,price,area\n";
@@ -199,8 +199,9 @@ TEST_CASE("rows of a table are predicted, without their targets") {
 }
 
 TEST_CASE("class names that are words are kept in resumed runs, predictions and exports") {
-  const Experiment experiment{{"data.dataset=csv", "data.features=[length]", "data.targets=[kind]",
-                               "data.augment=[]", "data.delimiter=semicolon", "model.name=linear",
+  const Experiment experiment{{"data.dataset=csv", "data.table.features=[length]",
+                               "data.table.targets=[kind]", "data.augment=[]",
+                               "data.table.delimiter=semicolon", "model.name=linear",
                                "model.num_classes=3", "model.loss=cross_entropy",
                                "train.optimizer.lr=0.1", "checkpoint.resume=auto"}};
   const std::array kinds = {"worm", "snake", "sea eel"};

@@ -26,8 +26,7 @@ TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd
   const Certificates certificates;
   const auto tls = certificates.of("node");
   const Experiment experiment(Settings{"parallel.strategy=" + strategy, "train.epochs=100000",
-                                       "data.eval_batch_size=8", "cluster.min_nodes=4",
-                                       "cluster.max_nodes=4"} +
+                                       "data.eval_batch_size=8", "cluster.nodes=4"} +
                               settings_of(tls));
   std::list<RunningProgram> nodes;
   for (int host = 1; host <= hosts; ++host) {

@@ -15,9 +15,9 @@ using namespace troupe::testing;
 namespace {
 
 const Settings adam = {"train.optimizer.name=adam", "train.optimizer.lr=0.001",
-                       "train.optimizer.nesterov=false"};
+                       "train.optimizer.momentum.nesterov=false"};
 const Settings adamw = {"train.optimizer.name=adamw", "train.optimizer.lr=0.001",
-                        "train.optimizer.nesterov=false"};
+                        "train.optimizer.momentum.nesterov=false"};
 
 /// Returns the peak bytes of rank 0 of a kind; of all kinds when `kind` is empty.
 double peak(const RunFiles& run, const std::string& kind) {
@@ -54,11 +54,11 @@ TEST_CASE("a run with offloaded state has the same bits as one without", "[long]
 
 TEST_CASE("clipping, loss scaling, micro-batches and 16-bit types work with offload", "[long]") {
   const auto mode = GENERATE(
-      Settings{"train.clip_grad_norm=0.5"},
-      Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",
+      Settings{"train.clip_grad=0.5"},
+      Settings{"precision.mode=amp_fp16", "train.clip_grad=0.5",
                "precision.loss_scale.initial=1e9"},
       Settings{"precision.mode=bf16"},
-      Settings{"train.accumulate=2", "parallel.no_sync=false", "train.clip_grad_value=0.01"},
+      Settings{"train.accumulate=2", "parallel.no_sync=false", "train.clip_grad.value=0.01"},
       Settings{"parallel.mixed_precision.reduce=bf16", "parallel.prefetch=0"});
   const auto& [strategy, count, offload] =
       GENERATE(Mode{"single", 1, "optimizer"}, Mode{"zero1", 2, "optimizer"},

@@ -39,8 +39,8 @@ public:
   Partitions(const Namespaces& namespaces, bool shared)
       : namespaces_{namespaces}, crew_{experiment_, "nodes", namespaces,
                                        quick_timeouts + experiment_.own + slowly_counting +
-                                           Settings{"parallel.strategy=ddp", "cluster.min_nodes=1",
-                                                    "cluster.max_nodes=4"},
+                                           Settings{"parallel.strategy=ddp", "cluster.nodes.min=1",
+                                                    "cluster.nodes.max=4"},
                                        shared} {
     crew_.start_all();
     await_all();

@@ -40,12 +40,13 @@ TEST_CASE("pure fp16 and bf16 learn and only store values of the type", "[long]"
     settings.push_back("devices.engine=interpreter");
   }
   SECTION("adamw") {
-    settings.insert(settings.end(), {"train.optimizer.name=adamw", "train.optimizer.nesterov=false",
-                                     "train.optimizer.lr=1e-3", "train.optimizer.eps=1e-4"});
+    settings.insert(settings.end(),
+                    {"train.optimizer.name=adamw", "train.optimizer.momentum.nesterov=false",
+                     "train.optimizer.lr=1e-3", "train.optimizer.eps=1e-4"});
   }
   SECTION("two workers that accumulate and clip") {
     settings.insert(settings.end(), {"parallel.strategy=ddp", "devices.count=2",
-                                     "train.accumulate=2", "train.clip_grad_norm=5"});
+                                     "train.accumulate=2", "train.clip_grad=5"});
   }
   const Experiment experiment(settings);
   const auto run = experiment.completed("pure");

@@ -19,9 +19,10 @@ namespace {
 class Tables : public Experiment {
 public:
   Tables()
-      : Experiment{{"data.dataset=csv", "data.features=[x]", "data.targets=[y]", "data.augment=[]",
-                    "model.name=linear", "model.num_classes=1", "model.loss=mean_squared_error",
-                    "train.optimizer.lr=0.01", "train.evaluate_every=0"}} {
+      : Experiment{{"data.dataset=csv", "data.table.features=[x]", "data.table.targets=[y]",
+                    "data.augment=[]", "model.name=linear", "model.num_classes=1",
+                    "model.loss=mean_squared_error", "train.optimizer.lr=0.01",
+                    "train.evaluate_every=0"}} {
     for (const bool is_changed : {false, true}) {
       const auto folder = *this / (is_changed ? "changed" : "good");
       std::filesystem::create_directory(folder);
@@ -35,7 +36,7 @@ public:
   }
   /// At least two nodes.
   Settings settings() const {
-    return for_nodes(2, "ddp") + Settings{"cluster.max_nodes=3", "data.slices=6",
+    return for_nodes(2, "ddp") + Settings{"cluster.nodes.max=3", "data.slices=6",
                                           "train.epochs=100000",
                                           "data.root=" + (*this / "good").string()};
   }
@@ -94,8 +95,8 @@ TEST_CASE("a job does not halt for a node whose data port cannot be reached") {
   auto& second = daemons.join();
   const auto run = tables.run("nodes");
   REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
-  auto& nowhere = daemons.join({"cluster.advertise=127.0.0.2:0"}); // it listens on 127.0.0.1
-  auto& unknown = daemons.join({"cluster.advertise=no-such-host.invalid:0"});
+  auto& nowhere = daemons.join({"cluster.listen.advertise=127.0.0.2:0"}); // it listens on 127.0.0.1
+  auto& unknown = daemons.join({"cluster.listen.advertise=no-such-host.invalid:0"});
   for (auto* joiner : {&nowhere, &unknown}) {
     CHECK(joiner->prints("data connections cannot be made"));
     CHECK(joiner->running());

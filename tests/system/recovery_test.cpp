@@ -17,7 +17,7 @@ namespace {
 /// Two nodes are enough, three are allowed; the 12 samples of a step form six slices.
 Settings for_two_or_three(const std::string& strategy) {
   return for_nodes(3, strategy) +
-         Settings{"cluster.min_nodes=2", "data.slices=6", "train.epochs=100000"};
+         Settings{"cluster.nodes.min=2", "data.slices=6", "train.epochs=100000"};
 }
 
 /// Whether this daemon has reported that this generation begins.
@@ -100,8 +100,8 @@ TEST_CASE("after the loss of a node the losses match an undisturbed run up to ro
                                "data.limit=480", "data.eval_batch_size=12", "train.epochs=200",
                                "train.evaluate_every=0", "train.optimizer.lr=0.01"}};
   Daemons daemons{experiment, "nodes",
-                  quick_timeouts + Settings{"parallel.strategy=ddp", "cluster.min_nodes=3",
-                                            "cluster.max_nodes=4"}};
+                  quick_timeouts + Settings{"parallel.strategy=ddp", "cluster.nodes.min=3",
+                                            "cluster.nodes.max=4"}};
   auto& leader = daemons.lead();
   std::array others = {&daemons.join(), &daemons.join(), &daemons.join()};
   const auto run = experiment.run("nodes");
@@ -131,7 +131,7 @@ TEST_CASE("losing a node and its shard replica repeats the steps since the last 
   Daemons daemons{experiment, "nodes",
                   for_nodes(3, "zero2") + Settings{"data.slices=6", "train.epochs=100000",
                                                    "checkpoint.every=1000000 steps",
-                                                   "cluster.min_nodes=1"}};
+                                                   "cluster.nodes.min=1"}};
   auto& leader = daemons.lead();
   auto& witness = daemons.join({"--witness"}); // without it the leader could not continue by itself
   const auto asked = [&] {
@@ -180,7 +180,7 @@ TEST_CASE("a second loss while the nodes gather is handled like the first") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(4, "ddp") +
-                      Settings{"cluster.min_nodes=2", "data.slices=4", "train.epochs=100000"}};
+                      Settings{"cluster.nodes.min=2", "data.slices=4", "train.epochs=100000"}};
   auto& leader = daemons.lead();
   std::vector<RunningProgram*> others;
   const auto run = experiment.run("nodes");

@@ -97,8 +97,8 @@ TEST_CASE("a run of two workers that is killed has the bits of an undisturbed ru
 
 TEST_CASE("a run with two micro-batches that is killed has the bits of an undisturbed run",
           "[exhaustive]") {
-  check_kills({"train.accumulate=2", "train.optimizer.name=adamw", "train.optimizer.nesterov=false",
-               "train.optimizer.lr=1e-3"},
+  check_kills({"train.accumulate=2", "train.optimizer.name=adamw",
+               "train.optimizer.momentum.nesterov=false", "train.optimizer.lr=1e-3"},
               5);
 }
 

@@ -63,8 +63,7 @@ TEST_CASE("daemons write the same samples as one process") {
   const auto experiment = on_text("llama-mini", base + sampled(3));
   const auto alone = experiment.completed("alone");
   Daemons daemons{experiment, "nodes",
-                  quick_timeouts + Settings{"parallel.strategy=zero3", "cluster.min_nodes=2",
-                                            "cluster.max_nodes=2"}};
+                  quick_timeouts + Settings{"parallel.strategy=zero3", "cluster.nodes=2"}};
   auto& leader = daemons.lead();
   const auto followed = daemons.join().wait();
   INFO(followed.out << followed.err);

@@ -151,7 +151,7 @@ TEST_CASE("no rank holds more than its shard of the state while it is saved and 
                    Settings{"model.name=mlp",
                             "model.hidden=[2048,2048,2048,2048]",
                             "train.optimizer.name=adam",
-                            "train.optimizer.nesterov=false",
+                            "train.optimizer.momentum.nesterov=false",
                             "train.optimizer.lr=1e-5",
                             "train.max_steps=3",
                             "train.evaluate_every=0",

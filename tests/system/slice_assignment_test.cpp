@@ -52,7 +52,7 @@ TEST_CASE("recorded slice assignments are replayed, each slice once, with every 
     those[3].counts = {7, 1};
   const Settings apart = strategy == "local_sgd"
                              ? Settings{"parallel.local_sgd.steps=1", "train.optimizer.momentum=0",
-                                        "train.optimizer.nesterov=false"}
+                                        "train.optimizer.momentum.nesterov=false"}
                              : Settings{};
   const auto settings = workers(strategy, 2) + apart +
                         Settings{"data.replay_assignment=" + recorded(experiment, those).string()};
@@ -101,8 +101,8 @@ TEST_CASE("each sample is applied once per epoch with assignment by speed when a
   const auto alone = experiment.completed("alone", experiment.own).digest();
   Daemons daemons{experiment, "nodes",
                   quick_timeouts + experiment.own +
-                      Settings{"parallel.strategy=ddp", "data.balance=speed", "cluster.min_nodes=1",
-                               "cluster.max_nodes=2"}};
+                      Settings{"parallel.strategy=ddp", "data.balance=speed", "cluster.nodes.min=1",
+                               "cluster.nodes.max=2"}};
   auto& leader = daemons.lead();
   auto& member = daemons.join();
   const auto run = experiment.run("nodes");

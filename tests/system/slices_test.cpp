@@ -51,7 +51,7 @@ TEST_CASE("workers with unequal numbers of slices are reproducible bit for bit")
   CAPTURE(strategy);
   const Experiment experiment({"data.batch_size=16", "data.slices=4", "train.max_steps=6",
                                "train.evaluate_every=0", "precision.mode=amp_fp16",
-                               "train.clip_grad_norm=0.5"});
+                               "train.clip_grad=0.5"});
   check_same(experiment.completed("again", shared(strategy, 3)),
              experiment.completed("first", shared(strategy, 3)));
 }

@@ -21,16 +21,14 @@ constexpr double bytes_per_second = 128 << 10;
 const Settings large_tensors = {"model={name: mlp, hidden: [1024]}",
                                 "train.evaluate_every=0",
                                 "checkpoint.every=1000 epochs",
-                                "cluster.min_nodes=2",
-                                "cluster.max_nodes=2",
+                                "cluster.nodes=2",
                                 "parallel.strategy=ddp",
                                 "cluster.timeouts.detection=3s"};
 
 /// Trains the first steps and leaves a checkpoint.
 bool trained_alone(const Experiment& experiment) {
   return experiment
-             .train("job", {"train.max_steps=4", "cluster.min_nodes=1", "cluster.max_nodes=1",
-                            "parallel.strategy=single"})
+             .train("job", {"train.max_steps=4", "cluster.nodes=1", "parallel.strategy=single"})
              .code == 0;
 }
 
@@ -43,9 +41,10 @@ struct SlowJob {
   std::uint16_t port = net::listen_on({"127.0.0.2", 0}).value().port;
   SlowLink link{"127.0.0.3", {"127.0.0.2", port}, bytes_per_second};
   RunningProgram second = experiment.start_node(
-      "job", {"train.max_steps=8", "--join=" + daemon_address(leader), "cluster.listen=127.0.0.2:0",
-              "cluster.advertise=127.0.0.3:7402", fmt::format("cluster.data_port={}", port),
-              "run.output=" + (experiment / "second").string()});
+      "job",
+      {"train.max_steps=8", "--join=" + daemon_address(leader), "cluster.listen=127.0.0.2:0",
+       "cluster.listen.advertise=127.0.0.3:7402", fmt::format("cluster.listen.data_port={}", port),
+       "run.output=" + (experiment / "second").string()});
 };
 
 Ended ended_by_us(RunningProgram& leader) {

@@ -18,12 +18,12 @@ Settings for_three(const Settings& more) {
 }
 
 Settings up_to_three(const std::string& strategy) {
-  return for_nodes(3, strategy) + Settings{"cluster.min_nodes=1", "data.slices=6",
+  return for_nodes(3, strategy) + Settings{"cluster.nodes.min=1", "data.slices=6",
                                            "train.epochs=100000", "checkpoint.every=never"};
 }
 
 const Settings by_adam = {"train.optimizer.name=adam", "train.optimizer.lr=0.001",
-                          "train.optimizer.nesterov=false"};
+                          "train.optimizer.momentum.nesterov=false"};
 
 bool have_same_bits(const Checkpoint& one, const Checkpoint& other) {
   return std::ranges::equal(one.tensors, other.tensors, [](const auto& a, const auto& b) {
@@ -107,7 +107,7 @@ void check_spare(const Settings& more) {
 TEST_CASE("with a spare in place of a lost node, a run has the bits of an undisturbed one",
           "[long]") {
   check_spare(GENERATE(Settings{},
-                       by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad_norm=1"},
+                       by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad=1"},
                        Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"}));
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("after a loss, a node that completes no group of workers waits for ano
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
                   for_nodes(4, "ddp") +
-                      Settings{"cluster.min_nodes=2", "data.slices=4", "train.epochs=100000"} +
+                      Settings{"cluster.nodes.min=2", "data.slices=4", "train.epochs=100000"} +
                       settings};
   auto& leader = daemons.lead();
   for (int node = 1; node < 3; ++node)
@@ -204,7 +204,7 @@ TEST_CASE("a node that joins a full job waits without affecting it") {
   REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
   auto& third = daemons.join();
   const std::string waiting =
-      "waiting as a spare: there are 2 nodes already, and cluster.max_nodes is 2";
+      "waiting as a spare: there are 2 nodes already, and cluster.nodes.max is 2";
   REQUIRE(third.prints(waiting));
   const auto asked = [&] {
     return RunningProgram{{TROUPE_PROGRAM, "status", daemon_address(third)}}.wait().out;

@@ -30,7 +30,7 @@ void check_strategies(int count, const std::string& model) {
   const Experiment experiment({"data.batch_size=12", "data.limit=60", "model.name=" + model,
                                "train.max_steps=10", "train.evaluate_every=1",
                                "train.optimizer.name=adamw", "train.optimizer.lr=0.001",
-                               "train.optimizer.nesterov=false"});
+                               "train.optimizer.momentum.nesterov=false"});
   const auto alone = experiment.completed("alone", micro_batches(count));
   for (const std::string strategy : all) {
     if (strategy == "hsdp" && count % 2 != 0)
@@ -111,8 +111,8 @@ TEST_CASE("micro-batches of several workers are the step's slices, reduced once 
 
 TEST_CASE("clipping and loss scaling use the gradients of all ranks", "[long]") {
   const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
-  const auto mode = GENERATE(Settings{"train.clip_grad_norm=0.5"},
-                             Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",
+  const auto mode = GENERATE(Settings{"train.clip_grad=0.5"},
+                             Settings{"precision.mode=amp_fp16", "train.clip_grad=0.5",
                                       "precision.loss_scale.initial=1e9"});
   CAPTURE(strategy, mode);
   const Experiment experiment(Settings{"model.name=mlp", "data.batch_size=16", "train.max_steps=10",
@@ -215,10 +215,11 @@ TEST_CASE("running statistics can be rounded to a smaller type") {
 
 TEST_CASE("traffic and memory match ZeRO's formulas", "[long]") {
   constexpr double n = 4;
-  const Experiment experiment(
-      {"model.name=resnet50", "model.stem=cifar", "data.image_size=16", "data.batch_size=4",
-       "data.eval_batch_size=4", "train.optimizer.name=adam", "train.optimizer.nesterov=false",
-       "train.max_steps=2", "train.evaluate_every=0", "checkpoint.every=never"});
+  const Experiment experiment({"model.name=resnet50", "model.stem=cifar", "data.image_size=16",
+                               "data.batch_size=4", "data.eval_batch_size=4",
+                               "train.optimizer.name=adam",
+                               "train.optimizer.momentum.nesterov=false", "train.max_steps=2",
+                               "train.evaluate_every=0", "checkpoint.every=never"});
   struct Row {
     const char* strategy;
     double traffic; // in units of the parameters' bytes, all ranks, per (N-1)

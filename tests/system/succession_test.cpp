@@ -25,8 +25,8 @@ Settings for_crew(int nodes) {
                                    "data.slices=12",
                                    "data.limit=96",
                                    "data.eval_batch_size=12",
-                                   "cluster.min_nodes=2",
-                                   "cluster.max_nodes=" + std::to_string(nodes)};
+                                   "cluster.nodes.min=2",
+                                   "cluster.nodes.max=" + std::to_string(nodes)};
 }
 
 /// Checks that no line occurs twice, and that only lines of steps that a lost leader had no time to
@@ -163,7 +163,7 @@ TEST_CASE("a leader asked to leave does so between two steps, and the others con
   Crew crew{experiment, "nodes", static_cast<int>(nodes),
             quick_timeouts + experiment.own +
                 Settings{divides ? "parallel.strategy=zero1" : "parallel.strategy=ddp",
-                         "cluster.min_nodes=1", "cluster.max_nodes=" + std::to_string(nodes)},
+                         "cluster.nodes.min=1", "cluster.nodes.max=" + std::to_string(nodes)},
             true};
   crew.start_all();
   const auto run = crew.run(0);
@@ -199,7 +199,7 @@ TEST_CASE("each sample is applied once per epoch when any node is lost, includin
   const auto alone = experiment.completed("alone", settings).digest();
   Crew crew{experiment, "nodes", 3,
             quick_timeouts + settings +
-                Settings{"parallel.strategy=ddp", "cluster.min_nodes=2", "cluster.max_nodes=3",
+                Settings{"parallel.strategy=ddp", "cluster.nodes.min=2", "cluster.nodes.max=3",
                          soon_stable},
             true};
   crew.start_all();
@@ -253,7 +253,7 @@ TEST_CASE("when the leader is frozen and all others restart, they begin the job 
   const Experiment experiment;
   const Settings settings = {"cluster.timeouts.collective=5s", "cluster.timeouts.rejoin=8s",
                              "cluster.timeouts.quorum=12s", "train.epochs=100000",
-                             "cluster.min_nodes=1"};
+                             "cluster.nodes.min=1"};
   Crew crew{experiment, "nodes", 3, for_crew(3) + settings, true};
   crew.start_all();
   const auto run = crew.run(0);
@@ -308,7 +308,7 @@ TEST_CASE("a leader that was frozen while another led continues if all others re
 TEST_CASE("with a witness, the follower of two nodes continues without the leader") {
   const Experiment experiment;
   Crew crew{experiment, "nodes", 3,
-            for_crew(2) + Settings{"cluster.min_nodes=1", "train.epochs=100000"}, false};
+            for_crew(2) + Settings{"cluster.nodes.min=1", "train.epochs=100000"}, false};
   crew.start(0);
   crew.start(1);
   crew.start(2, {"--witness"});

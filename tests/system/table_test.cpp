@@ -31,11 +31,11 @@ void write_houses(const std::filesystem::path& file, int rows) {
 class Houses : public Experiment {
 public:
   Houses()
-      : Experiment{{"data.dataset=csv", "data.features=[length,width]", "data.targets=[price]",
-                    "data.augment=[]", "model.name=linear", "model.num_classes=1",
-                    "model.loss=mean_squared_error", "train.optimizer.lr=0.05",
-                    "train.optimizer.weight_decay=0", "train.epochs=10", "train.evaluate_every=1",
-                    "data.eval_batch_size=4"}} {
+      : Experiment{{"data.dataset=csv", "data.table.features=[length,width]",
+                    "data.table.targets=[price]", "data.augment=[]", "model.name=linear",
+                    "model.num_classes=1", "model.loss=mean_squared_error",
+                    "train.optimizer.lr=0.05", "train.optimizer.weight_decay=0", "train.epochs=10",
+                    "train.evaluate_every=1", "data.eval_batch_size=4"}} {
     write_houses(*this / "train.csv", 64);
     write_houses(*this / "test.csv", 18); // half of the last batch of four is padding
     root_ = {"data.root=" + (*this / "").string()};
@@ -95,7 +95,7 @@ TEST_CASE("a table gives the same result on one worker and on two, in every stra
 TEST_CASE("a column of classes trains with cross-entropy and has an accuracy") {
   const Houses houses;
   const auto run =
-      houses.trained("kinds", mlp + Settings{"data.targets=[kind]", "model.num_classes=2",
+      houses.trained("kinds", mlp + Settings{"data.table.targets=[kind]", "model.num_classes=2",
                                              "model.loss=cross_entropy"});
   CHECK(run.summary().at("class_names").size() == 2);
   CHECK(run.summary().at("accuracy").get<double>() > 0.8);
@@ -108,7 +108,7 @@ TEST_CASE("settings that do not fit a table are refused") {
     CHECK(ended.code == 2);
     return ended.err;
   };
-  CHECK_THAT(refused({"data.features=[lenght]"}), ContainsSubstring("did you mean"));
+  CHECK_THAT(refused({"data.table.features=[lenght]"}), ContainsSubstring("did you mean"));
   CHECK_THAT(refused({"model.num_classes=3"}), ContainsSubstring("set model.num_classes: 1"));
   CHECK_THAT(refused({"data.augment=[flip]"}), ContainsSubstring("data.augment"));
   CHECK_THAT(refused({"model.name=resnet20"}), ContainsSubstring("resnet20"));

@@ -61,7 +61,7 @@ TEST_CASE("parameters of the last units are gathered during backward, and the ot
   Settings settings{"parallel.strategy=" + strategy, "devices.count=2",
                     "parallel.bucket_size=64KiB", "train.max_steps=4", "train.evaluate_every=0"};
   if (clips)
-    settings.push_back("train.clip_grad_norm=1");
+    settings.push_back("train.clip_grad=1");
   const Experiment experiment{settings};
   const auto file = experiment / "trace.json";
   experiment.completed("traced", {"--trace=" + file.string()});

@@ -108,7 +108,7 @@ TEST_CASE("the end of a run takes at most 64 MiB more than training", "[long]") 
                           "model.num_classes=1000",
                           "data.image_size=64",
                           "train.optimizer.name=adam",
-                          "train.optimizer.nesterov=false",
+                          "train.optimizer.momentum.nesterov=false",
                           "train.optimizer.lr=1e-4",
                           "train.max_steps=3",
                           "data.augment=[]"};

@@ -26,7 +26,6 @@ COMMON = {
     "train.epochs": 1000,
     "train.max_steps": STEPS,
     "train.optimizer.momentum": 0.9,
-    "train.optimizer.nesterov": False,
     "train.schedule.name": "constant",
     "train.schedule.warmup": 0,
     "devices.kind": "cpu",
@@ -45,8 +44,8 @@ COMMON = {
 # and when, sample i was applied, for any distribution of the work.
 SAMPLES_COUNT = {
     "data.dataset": "csv",
-    "data.standardize": False,
-    "data.targets": ["a", "b", "c"],  # more than 8 KiB of gradients, so that an all-reduce uses the ring
+    "data.table.standardize": False,
+    "data.table.targets": ["a", "b", "c"],  # more than 8 KiB of gradients, so that an all-reduce uses the ring
     "data.augment": [],
     "model.name": "linear",
     "model.bias": False,
@@ -181,7 +180,7 @@ class Job:
     def __enter__(self):
         own = dict(self.settings)
         if own["data.dataset"] == "csv":
-            own |= {"data.features": write_samples(self.folder), "data.root": str(self.folder)}
+            own |= {"data.table.features": write_samples(self.folder), "data.root": str(self.folder)}
         write_config(self.folder, own)
         return self
 

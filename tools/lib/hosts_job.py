@@ -32,7 +32,7 @@ COMMON = {
     "devices.count": 1,
     "devices.threads_per_worker": 1,
     "metrics.listen": "off",
-    "cluster.min_nodes": 2,
+    "cluster.nodes.min": 2,
     "cluster.insecure": "true",
 }
 LOSS = """
@@ -75,7 +75,7 @@ class HostsJob(NetworkHosts):
     def start(self, host):
         own = {
             **COMMON,
-            "cluster.max_nodes": self.hosts,
+            "cluster.nodes.max": self.hosts,
             "cluster.listen": self.address(host),
             "run.output": self.folder / ("1" if self.shares_folder else str(host)),
             **self.settings,

@@ -26,8 +26,7 @@ SETTINGS = {
     "parallel.local_sgd.steps": 8,
     "parallel.diloco.steps": 8,
     "parallel.diloco.lr": 1,
-    "parallel.diloco.momentum": 0,
-    "parallel.diloco.nesterov": False,
+    "parallel.diloco.momentum": {"value": 0, "nesterov": False},
 }
 CLEAR = 0.25  # maximum distance of a count from a whole number
 

@@ -10,7 +10,7 @@ FASHION_MNIST = ROOT / "datasets/fashion-mnist"
 COMMON = "data.batch_size=12 data.limit=60 train.max_steps=6 train.evaluate_every=1"
 CUDA = "devices.kind=cuda run.deterministic=true train.max_steps=4 train.optimizer.lr=0.01"
 PRECISIONS = ("fp32", "fp16", "bf16", "amp_fp16", "amp_bf16")
-ADAM = "train.optimizer.name=adam train.optimizer.nesterov=false train.optimizer.lr=0.001"
+ADAM = "train.optimizer.name=adam train.optimizer.momentum.nesterov=false train.optimizer.lr=0.001"
 OFFLOADED = {
     "single": "optimizer",
     "ddp": "optimizer",
@@ -20,8 +20,8 @@ OFFLOADED = {
     "hsdp": "parameters",
 }
 OPTIMIZERS = {
-    "plain sgd": "train.optimizer.momentum=0 train.optimizer.nesterov=false",
-    "momentum": "train.optimizer.nesterov=false",
+    "plain sgd": "train.optimizer.momentum=0 train.optimizer.momentum.nesterov=false",
+    "momentum": "train.optimizer.momentum.nesterov=false",
     "adam": ADAM,
     "adamw": f"{ADAM} train.optimizer.name=adamw train.optimizer.weight_decay=0.01",
 }
@@ -34,9 +34,9 @@ MODELS = {
     "label smoothing": "train.label_smoothing=0.1",
 }
 CLIPPED = {
-    "clip by norm": "train.clip_grad_norm=0.5",
-    "clip by value": "train.clip_grad_value=0.01",
-    "clip, scaled loss that overflows": "train.clip_grad_norm=0.5 precision.mode=amp_fp16 precision.loss_scale.initial=1e9",
+    "clip by norm": "train.clip_grad=0.5",
+    "clip by value": "train.clip_grad.value=0.01",
+    "clip, scaled loss that overflows": "train.clip_grad=0.5 precision.mode=amp_fp16 precision.loss_scale.initial=1e9",
 }
 SHARED = {
     "keeps what it gathered": "parallel.reshard_after_forward=false",
@@ -146,7 +146,7 @@ def resumed(strategies):
 
 def nodes():
     for strategy in ("ddp", "zero3"):
-        settings = f"parallel.strategy={strategy} cluster.min_nodes=2 cluster.max_nodes=2"
+        settings = f"parallel.strategy={strategy} cluster.nodes=2"
         yield run(f"two nodes, {strategy}", settings, nodes=2)
 
 

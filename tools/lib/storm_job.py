@@ -151,10 +151,10 @@ class StormJob:
     def settings(self, host):
         own = {
             "cluster.listen": self.net.address(host),
-            "cluster.data_port": DATA_PORT,
-            "cluster.min_nodes": self.scenario.fewest(),
+            "cluster.listen.data_port": DATA_PORT,
+            "cluster.nodes.min": self.scenario.fewest(),
             "devices.count": self.scenario.workers,
-            "cluster.max_nodes": self.scenario.nodes + self.scenario.room,
+            "cluster.nodes.max": self.scenario.nodes + self.scenario.room,
             "parallel.strategy": self.scenario.strategy,
             "run.output": self.output(host),
             "data.root": self.tables / "good",

@@ -29,8 +29,8 @@ def bad(storm, fault, draw, number=0):
     ways = {
         "other data": {"data.root": tables / "other"},
         "fewer rows": {"data.root": tables / "fewer"},
-        "a name that does not resolve": {"cluster.advertise": "nowhere.invalid:7401"},
-        "an address where nothing listens": {"cluster.advertise": f"{storm.job.net.network}.254:9"},
+        "a name that does not resolve": {"cluster.listen.advertise": "nowhere.invalid:7401"},
+        "an address where nothing listens": {"cluster.listen.advertise": f"{storm.job.net.network}.254:9"},
         "a data port that cannot be reached": {},
     }
     way = list(ways)[int(draw * len(ways))]
@@ -104,7 +104,7 @@ def replay(storm, fault):
 
 KINDS = {
     "join-other-data": Kind("a daemon comes whose data are other ones", other_data, (4, 6), halts=False),
-    "join-wrong-address": Kind("one whose cluster.advertise leads nowhere", wrong_address, (4, 6), halts=False),
+    "join-wrong-address": Kind("one whose cluster.listen.advertise leads nowhere", wrong_address, (4, 6), halts=False),
     "join-no-data-port": Kind("one whose data plane reaches nobody, and is reached by nobody", no_data_port, (4, 6), halts=False),
     "join-two": Kind("two of these at once", two, (4, 6), halts=False),
     "join-at-hand-over": Kind("one of these, while the node that leads leaves", at_hand_over, (4, 6)),

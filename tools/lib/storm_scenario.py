@@ -57,7 +57,7 @@ class Scenario:
         return range(1, self.daemons() + 1)
 
     def fewest(self):
-        """cluster.min_nodes: a single node would train faster than all others, and fill the disk with lines."""
+        """cluster.nodes.min: a single node would train faster than all others, and fill the disk with lines."""
         return min(2, self.nodes)
 
     def told(self):

@@ -23,7 +23,7 @@ def write(folder):
     (folder / "fewer/train.csv").write_text("\n".join(rows[: -chaos_job.SLICES]) + "\n")
     sample_counts.write_zeros(folder / "zeros.safetensors")
     settings = {key: value for key, value in sample_counts.SETTINGS.items() if not key.startswith("cluster.")}
-    settings |= {"data.features": names, "model.pretrained": str(folder / "zeros.safetensors"), "checkpoint.keep": 2}
+    settings |= {"data.table.features": names, "model.pretrained": str(folder / "zeros.safetensors"), "checkpoint.keep": 2}
     chaos_job.write_config(folder, settings)
     certify = [ROOT / "tools/make-certs", folder / "certificates", "admin", *(f"host-{host}" for host in range(1, MOST_HOSTS + 1))]
     subprocess.run(certify, check=True, capture_output=True)

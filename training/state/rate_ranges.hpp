@@ -1,5 +1,5 @@
 /// Ranges of the flat space with one learning rate factor (train.freeze, train.lr_scale) and one
-/// setting of weight decay (train.optimizer.decay).
+/// setting of weight decay (train.optimizer.weight_decay).
 #pragma once
 
 #include "core/device/device.hpp"

@@ -46,6 +46,23 @@ public:
     add(std::move(path), member, std::move(rule), std::move(help));
     keys_.back().hidden = true;
   }
+  /// Lets the last key also be a mapping, in which its value is the field `value`, and adds a field
+  /// to it. A value sets only the fields that it gives. The key is printed as a plain value while
+  /// all fields added so have their defaults.
+  template <class C, class M>
+  void add_field(const char* value, const char* name, C& config, M C::*member, std::string help,
+                 ConfigRule rule = {}) {
+    auto& key = keys_.back();
+    if (!std::holds_alternative<FormsTarget>(key.target)) {
+      const ConfigKey plain{{}, key.target, key.rule, {}}, field{value, key.target, key.rule, {}};
+      key.target = FormsTarget{&(config.*member), {{.fields = {plain}}, {.fields = {field}}}};
+    }
+    auto& forms = std::get<FormsTarget>(key.target).forms;
+    forms[1].fields.push_back(bound_key(name, config.*member, std::move(rule), std::move(help)));
+    forms[0].fits = [before = forms[0].fits, &config, member] {
+      return before() && config.*member == C{}.*member;
+    };
+  }
   void append(std::vector<ConfigKey> more) { std::ranges::move(more, std::back_inserter(keys_)); }
 
   std::vector<ConfigKey> take() { return std::move(keys_); }

@@ -29,13 +29,13 @@ constexpr Renamed renamed[] = {
     {"parallel.outer.inner", "parallel.diloco.inner"},
     {"parallel.outer.lr", "parallel.diloco.lr"},
     {"parallel.outer.momentum", "parallel.diloco.momentum"},
-    {"parallel.outer.nesterov", "parallel.diloco.nesterov"},
+    {"parallel.outer.nesterov", "parallel.diloco.momentum.nesterov"},
     {"parallel.outer.fragments", "parallel.diloco.fragments"},
     {"parallel.outer.overlap", "parallel.diloco.overlap"},
     {"parallel.outer.compress", "parallel.diloco.compress"},
-    {"parallel.outer.error_feedback", "parallel.diloco.error_feedback"},
+    {"parallel.outer.error_feedback", "parallel.diloco.compress.error_feedback"},
     {"parallel.outer.quorum", "parallel.diloco.quorum"},
-    {"parallel.outer.grace", "parallel.diloco.grace"},
+    {"parallel.outer.grace", "parallel.diloco.quorum.grace"},
     {"parallel.staleness", "parallel.async.staleness"},
     {"parallel.stale_gradients", "parallel.async.policy"},
     {"parallel.compensation", "parallel.async.compensation"},
@@ -49,12 +49,23 @@ constexpr Renamed renamed[] = {
     {"precision.loss_scale.backoff_factor", "precision.loss_scale", "backoff_factor"},
     {"precision.loss_scale.growth_interval", "precision.loss_scale", "growth_interval"},
     {"parallel.wrap.min_num_params", "parallel.wrap", "min_num_params"},
+    {"data.features", "data.table", "features"},
+    {"data.targets", "data.table", "targets"},
+    {"data.standardize", "data.table", "standardize"},
+    {"data.delimiter", "data.table", "delimiter"},
+    {"cluster.min_nodes", "cluster.nodes", "min"},
+    {"cluster.max_nodes", "cluster.nodes", "max"},
+    {"data.eval_resize", "data.image_size.eval_resize"},
+    {"data.eval_limit", "data.limit.eval"},
+    {"data.tokenizer_split", "data.tokenizer.split"},
+    {"data.tokens_cache", "data.tokenizer.cache"},
+    {"train.optimizer.nesterov", "train.optimizer.momentum.nesterov"},
+    {"train.optimizer.decay", "train.optimizer.weight_decay.parameters"},
+    {"train.clip_grad_norm", "train.clip_grad"},
+    {"train.clip_grad_value", "train.clip_grad.value"},
+    {"cluster.advertise", "cluster.listen.advertise"},
+    {"cluster.data_port", "cluster.listen.data_port"},
 };
-
-/// Precondition: a form of the key has the field.
-const ConfigKey& field_of(const ConfigKey& key, const char* name) {
-  return *find_key(form_with_field(std::get<FormsTarget>(key.target), name)->fields, name);
-}
 
 bool exists(const std::string& path) {
   std::error_code ignored;
@@ -77,9 +88,8 @@ void use_moved(Config& config, const char* key, std::string& path) {
 
 OldKeys::OldKeys(Config& config, const std::vector<ConfigKey>& keys) : config_{config} {
   for (const auto& [old, now, field] : renamed) {
-    const auto& key = *find_key(keys, now);
-    const auto& bound = field ? field_of(key, field) : key;
-    add({old, bound.target, bound.rule, {}}, {now},
+    const auto& key = *find_key(keys, field ? fmt::format("{}.{}", now, field) : now);
+    add({old, key.target, key.rule, {}}, {now},
         field ? fmt::format("{}: {{{}: VALUE}}", now, field) : now);
   }
   add_others();
@@ -123,8 +133,6 @@ void OldKeys::add_others() {
 
 /// Adds keys whose values apply() uses.
 void OldKeys::add_waiting() {
-  add(bound_key("data.tokenizer_split", tokenizer_split_), {},
-      "data.tokenizer: {path: PATH, split: RULE}");
   add(bound_key("data.synthetic_samples", synthetic_samples_, count_to(1000000000)), {},
       "data.limit of the synthetic data set");
   add(bound_key("parallel.max_units_alive", max_units_alive_, at_least(1)), {},
@@ -146,8 +154,6 @@ bool OldKeys::has_section(std::string_view path) const {
 
 void OldKeys::apply() {
   auto& data = config_.data;
-  if (tokenizer_split_ != TokenizerSplit::automatic)
-    data.tokenizer.split = tokenizer_split_;
   if (synthetic_samples_ && data.dataset == "synthetic")
     data.limit = std::min(data.limit.value_or(*synthetic_samples_), *synthetic_samples_);
   auto& prefetch = config_.parallel.prefetch;

@@ -23,7 +23,7 @@ struct OldKey {
 /// The old keys of a config. Values of those without a member wait here for apply().
 class OldKeys {
 public:
-  /// `keys` are bound to `config`; both outlive this object.
+  /// `keys` have their fields, and are bound to `config`; both outlive this object.
   OldKeys(Config& config, const std::vector<ConfigKey>& keys);
   OldKeys(const OldKeys&) = delete;
   OldKeys& operator=(const OldKeys&) = delete;
@@ -49,7 +49,6 @@ private:
   Config& config_;
   std::int64_t local_steps_ = 16;
   std::optional<std::string> test_root_;
-  TokenizerSplit tokenizer_split_ = TokenizerSplit::automatic;
   std::optional<std::int64_t> synthetic_samples_, max_units_alive_;
   bool clip_before_unscale_ = false;
   std::vector<OldKey> all_;

@@ -30,6 +30,14 @@ std::string parent(const std::string& path) {
   return dot == std::string::npos ? std::string{} : path.substr(0, dot);
 }
 
+/// Whether every name of the mapping is a field of the form.
+bool has_fields_of(const ConfigForm& form, const YAML::Node& mapping) {
+  for (const auto& entry : mapping)
+    if (!entry.first.IsScalar() || !find_key(form.fields, entry.first.Scalar()))
+      return false;
+  return form.is_mapping();
+}
+
 /// Whether the path names a section, such as "train.optimizer".
 bool is_config_section(std::string_view path) {
   return path.empty() || std::ranges::count(config_sections(), path, &ConfigSection::path) > 0;
@@ -160,18 +168,20 @@ void ConfigReader::report_repeated(const std::string& key, const std::vector<Pla
 }
 
 void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, const Place& name) {
-  const auto* const key = find_key(keys_, path);
+  const auto* const key = in_old_section_ ? nullptr : find_key(keys_, path);
   if (key && !is_old_section(path, node)) {
-    note_given(path, name);
-    read_value(*key, node, name);
+    if (!old_.find(path)) // else a field with the name of an old key
+      note_given(path, name);
+    if (node.IsMap() && std::holds_alternative<FormsTarget>(key->target))
+      read_mapping(*key, node);
+    else
+      read_value(*key, node, name);
   } else if (is_config_section(path)) {
     read_section(path, node);
   } else if (key || (old_.has_section(path) && (node.IsMap() || node.IsNull()))) {
     in_old_section_ = true;
     read_section(path, node);
     in_old_section_ = false;
-  } else if (in_override_ && !in_old_section_ && read_field(path, node, name)) {
-    return;
   } else if (const auto* const old = old_.find(path)) {
     read_old(*old, node, name);
   } else {
@@ -184,29 +194,26 @@ bool ConfigReader::is_old_section(const std::string& path, const YAML::Node& nod
     return old_.has_section(path);
   if (!node.IsMap() || !old_.has_section(path))
     return false;
-  const auto& forms = std::get<FormsTarget>(find_key(keys_, path)->target);
-  for (const auto& entry : node)
-    if (entry.first.IsScalar() && old_.find(join_path(path, entry.first.Scalar())) &&
-        !form_with_field(forms, entry.first.Scalar()))
+  for (const auto& entry : node) {
+    const auto name = join_path(path, entry.first.Scalar());
+    if (old_.find(name) && !find_key(keys_, name))
       return true;
+  }
   return false;
 }
 
-bool ConfigReader::read_field(const std::string& path, const YAML::Node& node, const Place& name) {
-  const auto* const key = find_key(keys_, parent(path));
-  const auto* const forms = key ? std::get_if<FormsTarget>(&key->target) : nullptr;
-  const auto* const form = forms ? form_with_field(*forms, last_part(path)) : nullptr;
-  if (!form)
-    return false;
-  if (!form->fits())
-    form->choose();
-  given_[key->path] = name;
-  auto field = *find_key(form->fields, last_part(path));
-  field.path = path;
-  read_value(field, node, name);
-  if (broken_.contains(path))
-    broken_.insert(key->path);
-  return true;
+void ConfigReader::read_mapping(const ConfigKey& key, const YAML::Node& node) {
+  const auto& forms = std::get<FormsTarget>(key.target).forms;
+  const auto form = std::ranges::find_if(
+      forms, [&](const ConfigForm& each) { return has_fields_of(each, node); });
+  if (form == forms.end() || node.size() == 0)
+    return report(place(node.Mark()), key.path,
+                  node.size() == 0 ? "the mapping is empty"
+                                   : "the mapping has names that are not allowed here",
+                  allowed_values(key));
+  form->choose();
+  read_section(key.path, node);
+  given_[key.path] = place(node.Mark());
 }
 
 void ConfigReader::read_old(const OldKey& old, const YAML::Node& node, const Place& name) {
@@ -258,7 +265,10 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
     const auto own = place(value.Mark());
     return value.IsNull() || own.line == 0 ? name : own;
   };
-  given_[key.path] = at(node);
+  const auto* const whole = find_key(keys_, parent(key.path)); // if this is a field
+  const auto& owner = whole ? whole->path : key.path;
+  given_[key.path] = given_[owner] = at(node);
+  key.prepare();
   constexpr std::size_t most = 10; // items of a list that are reported
   const auto problems = assign_value(node, key);
   for (const auto& problem : std::span{problems}.first(std::min(problems.size(), most))) {
@@ -267,7 +277,7 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
     report(of_item ? at(node[index]) : at(node),
            of_item ? fmt::format("{}[{}]", key.path, index) : key.path, problem.what,
            allowed_values(key), problem.suggestion);
-    broken_.insert(key.path);
+    broken_.insert({key.path, owner});
   }
   if (problems.size() > most)
     report(at(node), key.path, fmt::format("{} more items are wrong", problems.size() - most));
@@ -276,7 +286,7 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
 void ConfigReader::report_unknown(const std::string& path, const Place& name) {
   // The section may be the wrong part of an override's path: report the first unknown part.
   const auto section = parent(path);
-  if (!is_config_section(section)) {
+  if (!is_config_section(section) && children(section).empty()) {
     if (find_key(keys_, section))
       report(name, path, fmt::format("unknown key: {} is a value, not a section", section));
     else

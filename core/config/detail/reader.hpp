@@ -25,7 +25,7 @@ class ConfigReader {
 public:
   /// Reads into the members of the config. `keys` are bound to it; it outlives the reader.
   ConfigReader(Config& config, std::vector<ConfigKey> keys)
-      : keys_{std::move(keys)}, old_{config, keys_} {}
+      : keys_{with_fields(std::move(keys))}, old_{config, keys_} {}
 
   void read_document(std::string_view text, const std::string& source);
   /// Sets a key from a YAML value of another source.
@@ -55,7 +55,7 @@ private:
     int line = 0, column = 0;
   };
 
-  /// How a key was given, if it was: whole, not only a field of its mapping.
+  /// How a key or a field was given, if it was: a key whole, not only a field of its mapping.
   struct Given {
     std::optional<Place> in_document, in_override;
   };
@@ -67,8 +67,8 @@ private:
   void read_entry(const std::string& path, const YAML::Node& node, const Place& name);
   void read_value(const ConfigKey& key, const YAML::Node& node, const Place& name);
   void read_old(const OldKey& old, const YAML::Node& node, const Place& name);
-  /// Reads a field of a value that is written as a mapping: "precision.loss_scale.initial".
-  bool read_field(const std::string& path, const YAML::Node& node, const Place& name);
+  /// Reads a value that is written as a mapping, whose fields are keys.
+  void read_mapping(const ConfigKey& key, const YAML::Node& node);
   /// Whether the mapping in place of a value has names of old keys, so that it is a section of
   /// them.
   bool is_old_section(const std::string& path, const YAML::Node& node) const;

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
-#include <set>
 
 namespace troupe {
 
@@ -82,14 +81,6 @@ std::optional<std::string> expanded(const std::string& text, const ConfigRule& r
   if (home == nullptr || *home == '\0')
     return std::nullopt;
   return home + text.substr(1);
-}
-
-/// Whether every name of the mapping is a field of the form.
-bool has_fields_of(const ConfigForm& form, const YAML::Node& mapping) {
-  for (const auto& entry : mapping)
-    if (!entry.first.IsScalar() || !find_key(form.fields, entry.first.Scalar()))
-      return false;
-  return form.is_mapping();
 }
 
 /// Assigns the node to the target's type; adds to `problems` if the node does not fit.
@@ -192,8 +183,6 @@ struct Assign {
   }
   void operator()(Augmentation* target) const { (*this)(choice(*target)); }
   void operator()(const FormsTarget& target) const {
-    if (node.IsMap())
-      return assign_mapping(target);
     if (const auto* form = form_with_word(target))
       return form->choose();
     assign_plain(target);
@@ -234,26 +223,6 @@ struct Assign {
         return &form;
     return nullptr;
   }
-  /// Assigns a mapping to the first form that has all its names as fields.
-  void assign_mapping(const FormsTarget& target) const {
-    const auto form = std::ranges::find_if(
-        target.forms, [&](const ConfigForm& each) { return has_fields_of(each, node); });
-    if (form == target.forms.end() || node.size() == 0)
-      return fails(node.size() == 0 ? "the mapping is empty"
-                                    : "the mapping has names that are not allowed here");
-    form->choose();
-    std::set<std::string> names;
-    for (const auto& entry : node) {
-      const auto& field = *find_key(form->fields, entry.first.Scalar());
-      if (!names.insert(field.path).second)
-        fails(field.path + " is given twice");
-      const YAML::Node value = entry.second;
-      std::vector<ValueProblem> found;
-      Assign{value, field.rule, found}(field);
-      for (auto& problem : found)
-        fails(fmt::format("{}: {}", field.path, problem.what), std::move(problem.suggestion));
-    }
-  }
   /// Assigns a list, a number or a text to the first form that can hold it.
   void assign_plain(const FormsTarget& target) const {
     std::vector<std::string> words;
@@ -265,7 +234,9 @@ struct Assign {
         continue;
       found.clear();
       form.choose();
-      Assign{node, form.fields.front().rule, found}(form.fields.front());
+      for (const auto& field : form.fields)
+        if (found.empty())
+          Assign{node, field.rule, found}(field);
       if (found.empty())
         return;
     }

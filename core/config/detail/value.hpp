@@ -13,7 +13,7 @@ class Node;
 namespace troupe {
 
 /// Sets the key's member and checks the key's rule. Leaves the member unchanged if the value has
-/// the wrong type.
+/// the wrong type. Mappings of fields are not values (ConfigReader).
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key);
 
 /// Names a node for messages: `"abc"`, `12`, `a list`, `null`.
