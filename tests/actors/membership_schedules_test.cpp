@@ -297,7 +297,9 @@ void run(std::uint64_t first_seed, std::uint64_t schedules) {
   for (auto seed = first_seed; seed < first_seed + schedules; ++seed) {
     Schedule schedule{seed};
     schedule.run(60);
-    CAPTURE(seed, schedule.mistakes(), schedule.log());
+    if (!schedule.mistakes().empty()) // formatting each log would take longer than the schedules
+      UNSCOPED_INFO(fmt::format("seed {}: {}\n{}", seed, fmt::join(schedule.mistakes(), "; "),
+                                fmt::join(schedule.log(), "\n")));
     REQUIRE(schedule.mistakes().empty());
   }
 }
@@ -308,6 +310,6 @@ TEST_CASE("the rules of membership hold in any schedule of events") {
   run(0, 3'000);
 }
 
-TEST_CASE("the rules of membership hold in thirty thousand further schedules", "[long]") {
-  run(3'000, 30'000);
+TEST_CASE("the rules of membership hold in ten thousand further schedules", "[long]") {
+  run(3'000, 10'000);
 }

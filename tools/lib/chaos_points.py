@@ -64,7 +64,7 @@ POINTS = [
     training("in reduce-scatter", COLLECTIVES + "add", "it adds data received in a reduce-scatter", strategy="zero3"),
     training("all-gather", COLLECTIVES + "ring_all_gather", "it starts an all-gather", strategy="zero3"),
     training("publish", COLLECTIVES + "ring_all_gather", "it sends the parameters that it has updated", strategy="zero1"),
-    training("buddy", TRAIN + "GradientReducer::send_to_replica", "it sends its gradients to its shard replica", strategy="zero1"),
+    training("shard-replica", TRAIN + "GradientReducer::send_to_replica", "it sends its gradients to its shard replica", strategy="zero1"),
     training("statistics", COLLECTIVES + "chain_from", "it gets the statistics of the step, to apply after the commit", check="statistics"),
     training("vote", VOTE, "its gradients are computed, and it has not voted"),
     training("in vote", COLLECTIVES + "add", "some nodes get all votes, others do not", after=VOTE),

@@ -31,7 +31,7 @@ def kill_leader_and_next(storm, fault):
     kill(storm, fault, storm.ranks(0, 1))
 
 
-def kill_node_and_buddy(storm, fault):
+def kill_node_and_its_replica(storm, fault):
     """The node with the next rank has the replica of a node's shard."""
     first = storm.rank(fault.picks[0])
     kill(storm, fault, storm.ranks(first, first + 1))
@@ -106,7 +106,7 @@ KINDS = {
     "kill-two": Kind("two at once", kill_two),
     "kill-leader": Kind("the node that leads", kill_leader),
     "kill-leader-and-next": Kind("that, and the one with the next rank, at once", kill_leader_and_next),
-    "kill-node-and-buddy": Kind("a node, and the one with copies of its part of the state", kill_node_and_buddy),
+    "kill-node-and-its-replica": Kind("a node, and the one with copies of its part of the state", kill_node_and_its_replica),
     "freeze-short": Kind("SIGSTOP for less than cluster.timeouts.detection", freeze, (0.5, 0.5)),
     "freeze": Kind("SIGSTOP for 3 s", freeze, (3, 3), cuts_off=True),
     "freeze-long": Kind("SIGSTOP for 10 s", freeze, (10, 10), cuts_off=True),
