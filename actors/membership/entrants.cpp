@@ -18,7 +18,7 @@ std::string in_words(const std::string& node, const std::vector<BrokenLink>& bro
   if (broken.size() > most_named)
     links += fmt::format("; and {} more", broken.size() - most_named);
   return fmt::format("node {} is not admitted, because data connections cannot be made ({}); check "
-                     "cluster.listen and firewalls",
+                     "cluster.listen.advertise, cluster.listen.data_port and firewalls",
                      node, links);
 }
 
