@@ -19,10 +19,14 @@ std::optional<std::string> own_variable(const std::string& name) {
 
 using StatedValues = std::map<std::string, StatedValue>;
 
+/// Returns the path by which a key's endpoint is stated: that of the field, if it has fields.
+std::string path_of_endpoint(const std::string& key) {
+  return key == "cluster.listen" ? key + ".address" : key;
+}
+
 /// Returns the endpoint that the file or --set gives for a key; empty: none.
 std::optional<Endpoint> own_endpoint(const StatedValues& values, const std::string& key) {
-  const auto field = values.find(key + ".address"); // of a mapping
-  const auto found = field == values.end() ? values.find(key) : field;
+  const auto found = values.find(path_of_endpoint(key));
   if (found == values.end())
     return std::nullopt;
   const auto& text = found->second.text;
@@ -31,7 +35,7 @@ std::optional<Endpoint> own_endpoint(const StatedValues& values, const std::stri
 
 tl::unexpected<Error> unfit(const StatedValues& values, const std::string& key,
                             const std::string& why, const char* allowed) {
-  const auto& [text, from] = values.at(key);
+  const auto& [text, from] = values.at(path_of_endpoint(key));
   return fail(Errc::invalid_input, "{}: {}: {} {}; allowed: {}", from, key, echoed(text), why,
               allowed);
 }

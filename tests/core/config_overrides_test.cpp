@@ -1,5 +1,6 @@
 // Tests overrides of config keys (--set): their order, their fields and their problems.
 #include "tests/core/config_fixture.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -48,6 +49,22 @@ TEST_CASE("a value of a key with fields keeps the fields that it does not give")
   CHECK(problems(synthetic, {"train.clip_grad.valeu=2"}) ==
         Lines{"--set train.clip_grad.valeu=2: train.clip_grad.valeu: unknown key; allowed: norm, "
               "value; did you mean \"value\"?"});
+}
+
+TEST_CASE("a plain value states the field that it sets, and no other") {
+  const ScratchFolder folder;
+  const auto file = folder / "a.yaml";
+  const auto stated = [&](const std::string& listen, const Lines& overrides) {
+    write_bytes(file, "cluster: {listen: " + listen + "}\n");
+    return stated_values(file, overrides, nn::model_catalogue());
+  };
+  const auto plain = stated("0.0.0.0:7500", {"cluster.listen.advertise=a:1"});
+  CHECK(plain.at("cluster.listen.address").text == "\"0.0.0.0:7500\"");
+  CHECK(plain.at("cluster.listen.address").from == file.string() + ":1:19");
+  CHECK(plain.at("cluster.listen.advertise").from == "--set cluster.listen.advertise=a:1");
+  CHECK(stated("{address: a:1}", {"cluster.listen=b:1"}).at("cluster.listen.address").from ==
+        "--set cluster.listen=b:1");
+  CHECK_FALSE(stated("{data_port: 0}", {}).contains("cluster.listen.address"));
 }
 
 TEST_CASE("overrides apply after the file, in order, and accept YAML") {

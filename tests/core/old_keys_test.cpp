@@ -220,6 +220,21 @@ TEST_CASE("an old key together with the key that replaces it is refused") {
             .parallel.diloco.steps == 8);
 }
 
+TEST_CASE("an old key in the file or an override replaces what a launcher gives") {
+  const std::vector<GivenValue> given = {{"cluster.nodes", "3", "WORLD_SIZE"},
+                                         {"cluster.listen.advertise", "a:1", "MASTER_ADDR"}};
+  for (const auto& overrides : {Lines{}, Lines{"cluster.min_nodes=2", "cluster.advertise=b:1"}}) {
+    const auto* const file = overrides.empty() ? "cluster: {min_nodes: 2, advertise: b:1}\n" : "";
+    const auto config = parse_config(synthetic + "parallel: {strategy: ddp}\n" + file, "a.yaml",
+                                     overrides, Capabilities::all(), nn::model_catalogue(), given);
+    REQUIRE(config);
+    CHECK(config->cluster.min_nodes == 2);
+    CHECK(config->cluster.max_nodes == 3);
+    CHECK(config->cluster.advertise == "b:1");
+    CHECK(config->notes.size() == 2);
+  }
+}
+
 TEST_CASE("an old key that is a field now may be given together with the plain value") {
   for (const auto* optimizer : {"momentum: 0.8, nesterov: true", "nesterov: true, momentum: 0.8"}) {
     const auto config =

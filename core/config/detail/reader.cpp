@@ -38,6 +38,15 @@ bool has_fields_of(const ConfigForm& form, const YAML::Node& mapping) {
   return form.is_mapping();
 }
 
+/// Whether a plain value of the key, instead of a mapping, sets this field of the mapping.
+bool is_plain_value(const ConfigKey& key, const ConfigKey& field) {
+  const auto sets = [&](const ConfigForm& form) {
+    return !form.is_mapping() && std::ranges::count(form.fields, field.target, &ConfigKey::target);
+  };
+  const auto* const forms = std::get_if<FormsTarget>(&key.target);
+  return forms && std::ranges::any_of(forms->forms, sets);
+}
+
 /// Whether the path names a section, such as "train.optimizer".
 bool is_config_section(std::string_view path) {
   return path.empty() || std::ranges::count(config_sections(), path, &ConfigSection::path) > 0;
@@ -100,6 +109,8 @@ std::vector<ConfigProblem> ConfigReader::take_problems() {
 
 void ConfigReader::read_document(std::string_view text, const std::string& source) {
   source_ = source;
+  for (auto& [key, given] : whole_)
+    given = {}; // what a launcher gives may be replaced under an old name, too
   const auto document = load_yaml_document(std::string{text});
   if (document) {
     read_section("", *document);
@@ -259,15 +270,25 @@ std::vector<std::string> ConfigReader::warnings() const {
   return lines;
 }
 
+std::vector<std::string> ConfigReader::paths_set_with(const ConfigKey& key) const {
+  std::vector<std::string> paths = {key.path};
+  if (const auto* const whole = find_key(keys_, parent(key.path)))
+    paths.push_back(whole->path);
+  for (const auto& field : keys_)
+    if (parent(field.path) == key.path && is_plain_value(key, field))
+      paths.push_back(field.path);
+  return paths;
+}
+
 void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, const Place& name) {
   const auto at = [&](const YAML::Node& value) {
     // A missing value (`key:`) has no location.
     const auto own = place(value.Mark());
     return value.IsNull() || own.line == 0 ? name : own;
   };
-  const auto* const whole = find_key(keys_, parent(key.path)); // if this is a field
-  const auto& owner = whole ? whole->path : key.path;
-  given_[key.path] = given_[owner] = at(node);
+  const auto paths = paths_set_with(key);
+  for (const auto& path : paths)
+    given_[path] = at(node);
   key.prepare();
   constexpr std::size_t most = 10; // items of a list that are reported
   const auto problems = assign_value(node, key);
@@ -277,7 +298,7 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
     report(of_item ? at(node[index]) : at(node),
            of_item ? fmt::format("{}[{}]", key.path, index) : key.path, problem.what,
            allowed_values(key), problem.suggestion);
-    broken_.insert({key.path, owner});
+    broken_.insert(paths.begin(), paths.end());
   }
   if (problems.size() > most)
     report(at(node), key.path, fmt::format("{} more items are wrong", problems.size() - most));

@@ -66,6 +66,8 @@ private:
   void read_section(const std::string& path, const YAML::Node& node);
   void read_entry(const std::string& path, const YAML::Node& node, const Place& name);
   void read_value(const ConfigKey& key, const YAML::Node& node, const Place& name);
+  /// The paths of the key, of the key whose field it is, and of the fields that it sets.
+  std::vector<std::string> paths_set_with(const ConfigKey& key) const;
   void read_old(const OldKey& old, const YAML::Node& node, const Place& name);
   /// Reads a value that is written as a mapping, whose fields are keys.
   void read_mapping(const ConfigKey& key, const YAML::Node& node);
