@@ -44,11 +44,11 @@ Lines values_of(const ConfigKey& key) {
   return std::holds_alternative<bool*>(key.target) ? Lines{"true", "false"} : choices_of(key);
 }
 
-/// Adds KEY= for every key, or KEY=VALUE for the values of one key.
+/// Adds KEY= for every key and field, or KEY=VALUE for the values of one.
 void add_settings(Candidates& to, const std::string& before, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
   const bool has_key = to.word().find('=', before.size()) != std::string::npos;
-  for (const auto& key : config_keys(config, catalogue)) {
+  for (const auto& key : with_fields(config_keys(config, catalogue))) {
     if (key.hidden)
       continue;
     if (!has_key)

@@ -158,11 +158,11 @@ TEST_CASE("a run's folder is completed where a model is expected") {
   CHECK(offered == Words{(folder / "runs/first").string()});
 }
 
-TEST_CASE("every key of the config is completed, with its allowed words") {
+TEST_CASE("every key and field of the config is completed, with its allowed words") {
   const auto catalogue = nn::model_catalogue();
   auto config = default_config(catalogue);
   const auto keys = words_per_line(troupe_program("__complete train x --set ''").out);
-  for (const auto& key : config_keys(config, catalogue)) {
+  for (const auto& key : with_fields(config_keys(config, catalogue))) {
     if (key.hidden)
       continue;
     CAPTURE(key.path);
