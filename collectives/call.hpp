@@ -54,7 +54,7 @@ struct Call {
   std::string name() const;
 };
 
-/// Returns the bytes that a rank has to send at least for the call (Traffic::bytes).
+/// Returns the bytes that a rank has to send at least for the call (Communicator::traffic).
 std::uint64_t bytes_sent(const Call& call, int rank, int world_size);
 
 } // namespace troupe::collectives

@@ -1,6 +1,5 @@
 #include "training/reducer/groups.hpp"
 
-#include "collectives/single_rank_communicator.hpp"
 #include "core/fail.hpp"
 #include "core/net/peer_endpoint.hpp"
 #include "core/units.hpp"
