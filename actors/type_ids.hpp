@@ -7,7 +7,6 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
-#include "actors/stop_reason.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
@@ -47,7 +46,7 @@ using GeneratedRecordPtr = std::shared_ptr<const metrics::GeneratedRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
-/// The totals of a run over its earlier generations (roles/detail/run_totals.hpp).
+/// The totals of a run over its earlier generations (roles/coordinator.hpp).
 struct RunTotals;
 using RunTotalsPtr = std::shared_ptr<const RunTotals>;
 /// The outputs of a run: console, log, folder, page, exposition (roles/run_view.hpp).

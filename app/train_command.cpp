@@ -1,6 +1,5 @@
 // `troupe train` and `troupe node`: run the same node runtime, in the foreground or as a daemon.
 #include "actors/node_runtime.hpp"
-#include "actors/run_threads.hpp"
 #include "app/add_command.hpp"
 #include "app/command_line.hpp"
 #include "app/launcher_arguments.hpp"
@@ -74,6 +73,17 @@ tl::expected<Config, int> config_or_report(const TrainArguments& arguments,
   return *std::move(config);
 }
 
+/// Returns an upper bound of the threads that a run starts besides its caller: each worker's thread
+/// team and streams, the loaders, and those of the process (CAF's scheduler, detached actors,
+/// servers).
+int threads_of_run(const Config& config) {
+  constexpr int streams = 5, of_process = 20;
+  const auto replica_group = training::threads_per_worker(config.devices);
+  const auto of_worker = (config.parallel.offloads() ? 2 : 1) * replica_group + streams;
+  return static_cast<int>(config.devices.count * of_worker + config.data.loader_threads) +
+         of_process;
+}
+
 int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   auto config = config_or_report(arguments, catalogue);
   if (!config)
@@ -87,13 +97,13 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   if (arguments.options.witness && config->cluster.join.empty())
     return report_wrong_input(
         "--witness needs the address of a node of the job: --join HOST:PORT, or cluster.join");
-  if (const auto enough = expect_threads(actors::threads_of_run(*config)); !enough)
+  if (const auto enough = expect_threads(threads_of_run(*config)); !enough)
     return report_error(enough.error());
   StopSignals signals{config->cluster.timeouts.drain};
   auto options = arguments.options;
   options.verbose = is_verbose(*arguments.command);
   options.log_format =
-      arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
+      arguments.log_format == "json" ? metrics::LogFormat::json : metrics::LogFormat::text;
   options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config, catalogue);
   options.stays = arguments.launcher.empty();

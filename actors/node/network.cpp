@@ -1,6 +1,5 @@
 #include "actors/node/network.hpp"
 
-#include "actors/message_types.hpp"
 #include "actors/node/detail/handshake.hpp"
 #include "core/fail.hpp"
 #include "core/net/socket.hpp"
@@ -13,6 +12,7 @@
 #include <caf/openssl/all.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 namespace troupe::actors {
@@ -62,6 +62,17 @@ caf::expected<node_actor> remote_node(caf::actor_system& system, const Endpoint&
 }
 
 } // namespace
+
+void register_message_types() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    caf::core::init_global_meta_objects();
+    caf::io::middleman::init_global_meta_objects();
+    caf::openssl::manager::init_global_meta_objects();
+    caf::init_global_meta_objects<caf::id_block::troupe>();
+    caf::init_global_meta_objects<caf::id_block::troupe_roles>();
+  });
+}
 
 SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   register_message_types();

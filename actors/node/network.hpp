@@ -27,6 +27,10 @@ bool network_is_bounded();
 /// Without bounds, a daemon may listen on loopback only. Error: invalid_input.
 Status check_reach(const Endpoint& listen, bool bounded);
 
+/// Registers all message types in CAF's table for this process. CAF needs the complete table before
+/// the first actor system starts. Thread-safe; may be called any number of times.
+void register_message_types();
+
 /// The configuration of all our actor systems.
 class SystemConfig : public caf::actor_system_config {
 public:

@@ -51,17 +51,14 @@ private:
     std::int64_t index; ///< training: the pass; evaluation: the number of steps
     bool operator==(const Reading&) const = default;
   };
-  training::Version wanted_for(const Reading& reading) const;
   training::StateCopier copier(std::int64_t steps) override;
 
   // As the client of this rank's WORKER.
   void serve();
   void begin_reading(const Reading& next);
-  Reading reading_for(const ParameterRequest& request) const;
   void take_parameters(const collectives::MessagePtr& message);
   void take_rest(training::Version version);
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void give(const training::Bucket& bucket, const data::WorkItem& item);
   // As the owner of a shard.
   void open(const collectives::MessagePtr& message);
   Status check(const collectives::Message& message) const;
@@ -75,8 +72,6 @@ private:
   void apply(std::int64_t step);
   void finish_step(std::int64_t step);
   StepReport report_of(std::int64_t step);
-  WorkerStep take_measured(std::int64_t step);
-  Status check_scale() const;
 
   caf::result<void> abort(const Error& reason);
   void fail(Error error) override { report(std::move(error), owner_->version()); }

@@ -51,7 +51,12 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
-      [this](atom::assign, std::int32_t rank) { want(rank); },
+      [this](atom::assign, std::int32_t rank) {
+        if (!assigns_to(rank))
+          return;
+        work_items_->want(rank);
+        assign_work();
+      },
       [this](atom::done, std::int32_t rank, Pass slice) { complete(rank, slice); },
       [this](atom::propose, std::int32_t rank, std::int64_t step,
              const training::StepResults& by_rank) { propose(rank, step, by_rank); },
@@ -89,8 +94,13 @@ caf::result<void> CoordinatorState::halt(bool save) {
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || sampling_ || writing_ || !synchronize())
     return;
-  if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves())
-    return save_for_next();
+  if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves()) {
+    pause_begin_ = Clock::now();
+    enter(Phase::saving);
+    writing_ = true;
+    parts_ = {.step = committed_};
+    return save_chunks();
+  }
   for (auto& promise : std::exchange(halts_, {}))
     promise.deliver();
 }
@@ -234,8 +244,10 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
       if (work_items_)
         row.reads.push_back(report.reads);
     }
-  if (begins_assignment(step))
-    row.slice_assignment = balancer_.slice_assignment().counts();
+  const auto& slice_assignment = balancer_.slice_assignment();
+  if (balancer_.reassigns() &&
+      step == std::max(setup_.first_step, slice_assignment.first_step())) // the first of this one
+    row.slice_assignment = slice_assignment.counts();
   const auto now = Clock::now();
   row.seconds = seconds(now - std::exchange(last_commit_, now));
   step_seconds_ += row.seconds;
@@ -345,12 +357,6 @@ bool CoordinatorState::assign() {
   return false;
 }
 
-/// Whether the step is the first of a slice assignment, in a job whose assignment may change.
-bool CoordinatorState::begins_assignment(std::int64_t step) const {
-  return balancer_.reassigns() &&
-         step == std::max(setup_.first_step, balancer_.slice_assignment().first_step());
-}
-
 /// Whether the actions due after the last step need the same state on all ranks.
 bool CoordinatorState::needs_one_state() const {
   return is_over() || save_wanted_ || balancer_.reassigns() || next_shards_.is_best ||
@@ -396,16 +402,12 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
     row.seconds += *row.test_seconds;
     summary_.test_loss = row.test_loss;
     summary_.accuracy = row.test_accuracy;
-    note_results({row.test_loss, row.test_accuracy});
+    const training::TestResults results{row.test_loss, row.test_accuracy};
+    next_shards_.results = training::to_metadata(results); // for this step's checkpoint, if any
+    next_shards_.is_best = totals_.best.beat(results);
   }
   epoch_ = {};
   record(std::move(row));
-}
-
-/// Stores test results for the checkpoint of this step, if one is written.
-void CoordinatorState::note_results(const training::TestResults& results) {
-  next_shards_.results = training::to_metadata(results);
-  next_shards_.is_best = totals_.best.beat(results);
 }
 
 void CoordinatorState::end(std::string_view status) {

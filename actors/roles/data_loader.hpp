@@ -5,7 +5,6 @@
 #include "training/rank_state.hpp"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace troupe::actors {
@@ -36,21 +35,14 @@ private:
     data::SliceAssignment slice_assignment;
     worker_actor worker = {};
     WorkerSupply supplies[2] = {}; ///< by pass mode
-
-    /// Returns the rank's slice in a pass, or of a batch of the test set; nothing if the pass is
-    /// empty.
-    std::optional<data::Slice> slice(PassMode pass_mode, std::int64_t index) const;
   };
 
   Client& client(std::int32_t rank);
-  void begin(Client& client, Pass first);
   /// Fills passes, or batches of the test set, from `first` to the one before `end`.
   void fill(Client& client, PassMode pass_mode, std::int64_t first, std::int64_t end);
   void fill(Client& client, PassMode pass_mode);
   MicroBatchPtr fill_one(const Client& client, PassMode pass_mode, std::int32_t slot,
                          std::int64_t index, const data::Slice& slice) const;
-  /// `step`: the training step; below 0: not a training step.
-  training::LoadFailed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;

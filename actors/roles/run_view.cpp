@@ -15,14 +15,8 @@ namespace troupe::actors {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Shortest time between two reports, unless an epoch ends or a sample is written.
-constexpr auto long_pause = 60s;
-
-metrics::LogFormat log_format(LogFormat format) {
-  return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
-}
+constexpr std::chrono::seconds long_pause{60};
 
 bool has_vote(const training::NodeAssignment& assignment) {
   const auto& place = assignment.member();
@@ -75,7 +69,7 @@ std::vector<metrics::ScrapeTarget> targets_of(const std::vector<NodeStatus>& nod
 
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options,
                                                 metrics::LiveRun& page) {
-  return metrics::make_logger(screen, log_format(options.log_format),
+  return metrics::make_logger(screen, options.log_format,
                               options.quiet     ? spdlog::level::warn
                               : options.verbose ? spdlog::level::debug
                                                 : spdlog::level::info,
@@ -84,8 +78,8 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition)
     : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options, exposition.live())},
-      console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
-      exposition_{exposition}, errors_{log_}, run_log_{log_}, data_{log_}, lines_{errors_},
+      console_{screen_, {.quiet = options.quiet, .format = options.log_format}},
+      exposition_{exposition}, errors_{log_}, run_log_{log_}, lines_{errors_},
       followed_{exposition.live()}, sinks_{&run_log_, &exposition.registry(), &exposition.live(),
                                            &console_} {}
 
@@ -116,10 +110,14 @@ RunView::open(const training::Job& job, const metrics::RunInfo& info,
   }
   if (aside)
     view->log_->warn("an earlier run of this name was renamed to {}", aside->string());
-  if (is_first)
-    view->introduce(job, info);
-  else
+  if (is_first) {
+    for (const auto& note : job.notes)
+      view->log_->warn("{}", note);
+    view->console_.begin(info);
+    view->run_log_.introduce(job, info);
+  } else {
     view->console_.go_on(info);
+  }
   view->begin(job, info, assignment);
   return view;
 }
@@ -158,7 +156,7 @@ void RunView::begin(const training::Job& job, const metrics::RunInfo& info,
   begin_steps(info, assignment);
   if (files_)
     files_->begin(info);
-  data_.watch(job);
+  run_log_.watch(job);
 }
 
 void RunView::begin_steps(const metrics::RunInfo& info,
@@ -181,13 +179,6 @@ void RunView::end_generation() {
   registry().end_generation();
   exposition_.live().end_generation();
   labels_.clear();
-}
-
-void RunView::introduce(const training::Job& job, const metrics::RunInfo& info) {
-  for (const auto& note : job.notes)
-    log_->warn("{}", note);
-  console_.begin(info);
-  run_log_.introduce(job, info);
 }
 
 void RunView::show(const std::vector<NodeStatus>& nodes) {
@@ -220,8 +211,8 @@ void RunView::refresh(const std::vector<metrics::ActorSample>& actors) {
 }
 
 void RunView::show_unreadable() {
-  data_.log_new();
-  const auto samples = data_.counts().samples;
+  run_log_.log_skipped();
+  const auto samples = run_log_.skipped().samples;
   registry().record_unreadable(samples);
   exposition_.live().record_unreadable(samples);
 }
@@ -239,11 +230,11 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     files_->settle(outcome.summary);
   if (errors_.lost())
     fail(*errors_.lost());
-  const auto unreadable = data_.counts();
+  const auto unreadable = run_log_.skipped();
   show_unreadable(); // a short run may not have shown them yet
   outcome.summary.unreadable_samples = unreadable.samples;
   outcome.summary.unreadable_files = unreadable.files;
-  data_.log_total();
+  run_log_.log_all_skipped();
   show_end(outcome.summary);
   const auto written = files_ ? files_->finish(outcome.summary) : Status{};
   if (!written) {

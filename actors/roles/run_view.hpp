@@ -4,7 +4,6 @@
 #pragma once
 
 #include "actors/node_runtime.hpp"
-#include "actors/roles/detail/data_notes.hpp"
 #include "actors/roles/detail/line_copies.hpp"
 #include "actors/roles/detail/run_files.hpp"
 #include "actors/roles/detail/run_log.hpp"
@@ -99,8 +98,6 @@ private:
   void begin(const training::Job& job, const metrics::RunInfo& info,
              const training::NodeAssignment& assignment);
   void begin_steps(const metrics::RunInfo& info, const training::NodeAssignment& assignment);
-  /// Announces the run once.
-  void introduce(const training::Job& job, const metrics::RunInfo& info);
   void show_unreadable();
   void show_end(const metrics::RunSummary& summary);
 
@@ -110,7 +107,6 @@ private:
   metrics::Exposition& exposition_;
   WriteErrors errors_;
   RunLog run_log_;
-  DataNotes data_;
   LineCopies lines_;
   FollowedSteps followed_;          ///< unless this node leads
   std::optional<RunFiles> files_;   ///< on the leader

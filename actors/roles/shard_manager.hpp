@@ -70,14 +70,11 @@ private:
   StepReport report_of(const InFlightStep& in_flight) const;
   void add_round(StepReport& report, const InFlightStep& in_flight);
   bool is_committed(const InFlightStep& in_flight) const;
-  void report_what_was_made();
-  Status check_loss(const InFlightStep& in_flight) const;
   caf::result<void> abort(const Error& reason);
   caf::result<void> synchronize(std::int64_t steps);
   void synchronize_if_settled();
   void deliver(const collectives::MessagePtr& message);
   bool begins(std::int64_t step);
-  void end_round(std::int64_t step);
   double weight() const;
   void fail(Error error) override;
 

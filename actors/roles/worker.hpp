@@ -80,11 +80,8 @@ private:
   void finish_test_batch(std::int64_t index);
   void announce_done(PassMode pass_mode, std::int64_t index,
                      std::shared_ptr<const InFlightStep> written);
-  void measure_peak();
   void fail_loss(std::int64_t step);
   void fail(Error error);
-  /// Number of micro-batches that are filled and that no pass has read.
-  std::int64_t ready_batches() const;
   /// Bytes sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;
   /// The label of a span in the stream's row.

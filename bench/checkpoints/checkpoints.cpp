@@ -5,7 +5,7 @@
 //
 //   bench_checkpoints [--hidden 4096] [--writers 2] [--rounds 20] [--folder DIR]
 #include "actors/interfaces.hpp"
-#include "actors/message_types.hpp"
+#include "actors/node/network.hpp"
 #include "actors/roles/checkpointer.hpp"
 #include "bench/checkpoints/plain_files.hpp"
 #include "core/checkpoint/state_source.hpp"

@@ -96,30 +96,25 @@ Status DilocoRounds::take_pseudo_gradient(const MessagePtr& message) {
   return close_if_due(round.fragment);
 }
 
+/// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
 Status DilocoRounds::close_if_due(int fragment) {
   const auto round = registry_.next(fragment);
   if (registry_.is_whole(fragment))
     return close(fragment);
   if (registry_.has_quorum(fragment) && in_grace_.insert(round).second)
-    begin_grace(round);
+    later_(strategy().diloco.grace, [this, round] {
+      const bool is_pending = registry_.next(round.fragment) == round; // else the others arrived
+      return is_pending ? close(round.fragment) : Status{};
+    });
   return {};
-}
-
-/// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
-void DilocoRounds::begin_grace(Round round) {
-  later_(strategy().diloco.grace, [this, round]() -> Status {
-    if (registry_.next(round.fragment) != round)
-      return {}; // the others have arrived
-    return close(round.fragment);
-  });
 }
 
 Status DilocoRounds::close(int fragment) {
   const auto round = registry_.next(fragment);
   in_grace_.erase(round);
-  std::vector<int> to(static_cast<std::size_t>(strategy().replica_groups()));
-  std::ranges::generate(to,
-                        [this, replica_group = 0]() mutable { return speaker(replica_group++); });
+  std::vector<int> to;
+  for (int group = 0; group < strategy().replica_groups(); ++group)
+    to.push_back(speaker(group));
   auto changes = registry_.close(fragment);
   note(round, false, changes);
   return setup_.sum->close(

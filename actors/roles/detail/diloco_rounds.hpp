@@ -89,7 +89,6 @@ private:
   Status close(int fragment);
   void note(training::Round round, bool is_synchronized,
             std::span<const collectives::MessagePtr> changes);
-  void begin_grace(training::Round round);
   void apply(training::Round round, const Sums& sums, Apart& apart);
   void synchronize_fragment(int fragment, std::int64_t steps, double weight);
   void tell_replica_group(const collectives::Message& message) const;

@@ -88,7 +88,6 @@ private:
 
   caf::result<void> save(std::int64_t steps);
   caf::result<ShardOutcome> take_chunk(std::int64_t steps, std::size_t index, ChunkUse use);
-  caf::result<ShardOutcome> write_chunk(std::int64_t steps, std::size_t index);
   caf::result<ShardOutcome> give_chunk(std::int64_t steps, std::size_t index);
   Chunk next_chunk(std::int64_t steps);
   Chunk gathered(std::int64_t steps, std::size_t index);
