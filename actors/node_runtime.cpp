@@ -84,7 +84,6 @@ private:
   node_actor spawn_node();
   std::string metrics_address() const;
   consensus_actor spawn_consensus();
-  Status publish();
   void tell_started();
   RunOutcome run();
 
@@ -148,19 +147,6 @@ void NodeRuntime::show_endpoint() {
 std::string NodeRuntime::metrics_address() const {
   const auto bound = exposition_.listens_at();
   return bound ? reachable_address(*bound, config_.cluster) : "";
-}
-
-/// Listens at cluster.listen. That address becomes this node's name.
-Status NodeRuntime::publish() {
-  const auto& cluster = config_.cluster;
-  auto listen = *parse_endpoint(cluster.listen);
-  TROUPE_TRY(listen.port, actors::publish(node_, listen, network_));
-  address_ = advertised_address(listen, cluster);
-  log_->info("daemon at {}", address_);
-  TROUPE_TRY(process_, collectives::make_secret());
-  consensus_ = spawn_consensus();
-  caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, consensus_);
-  return {};
 }
 
 consensus_actor NodeRuntime::spawn_consensus() {
@@ -228,7 +214,14 @@ RunOutcome NodeRuntime::run() {
 
 Result<RunEnd> NodeRuntime::take_part() {
   if (options_.daemon) {
-    TROUPE_TRY(publish());
+    const auto& cluster = config_.cluster;
+    auto listen = *parse_endpoint(cluster.listen);
+    TROUPE_TRY(listen.port, publish(node_, listen, network_));
+    address_ = advertised_address(listen, cluster); // this node's name from now on
+    log_->info("daemon at {}", address_);
+    TROUPE_TRY(process_, collectives::make_secret());
+    consensus_ = spawn_consensus();
+    caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, consensus_);
     tell_started();
   }
   auto outcome = run();

@@ -7,7 +7,6 @@
 #include "metrics/trace.hpp"
 #include "training/trace_rows.hpp"
 
-#include <memory>
 #include <string>
 #include <vector>
 

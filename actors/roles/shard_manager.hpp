@@ -9,7 +9,6 @@
 #include "training/reducer/reducer.hpp"
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>

@@ -334,27 +334,24 @@ void WorkerState::finish_step(Pass last) {
                         std::ranges::count_if(passes_, [&](const auto& pass) {
                           return is_ready(pass.second->batch);
                         });
-  if (!setup_.scales_loss && !std::isfinite(step_.loss))
-    fail_loss(step_.step);
-  else
-    report_step(last);
+  if (!setup_.scales_loss && !std::isfinite(step_.loss)) {
+    fail_loss();
+  } else {
+    // SHARD MANAGER gets them first: it has them when COORDINATOR has it apply the step.
+    self_->send(setup_.shard_manager, atom::done_v, step_,
+                SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
+    if (slice_assignment().is_on_demand())
+      self_->send(setup_.coordinator, atom::done_v, rank_state().rank, last);
+  }
   step_ = {};
   computing_.clear();
 }
 
-/// SHARD MANAGER gets the measurements first: it has them when COORDINATOR has it apply the step.
-void WorkerState::report_step(Pass last) {
-  self_->send(setup_.shard_manager, atom::done_v, step_,
-              SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
-  if (slice_assignment().is_on_demand())
-    self_->send(setup_.coordinator, atom::done_v, rank_state().rank, last);
-}
-
-void WorkerState::fail_loss(std::int64_t step) {
+void WorkerState::fail_loss() {
   self_->send(setup_.coordinator, atom::failed_v, step_.loss);
   fail(Error{Errc::numeric,
              fmt::format("the loss is {}{}", step_.loss, advice(setup_.precision)),
-             {.step = step}});
+             {.step = step_.step}});
 }
 
 void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics) {

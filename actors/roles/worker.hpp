@@ -72,7 +72,6 @@ private:
   void settle_statistics(Pass pass);
   void add_outputs(const InFlightStep& in_flight);
   void finish_step(Pass last);
-  void report_step(Pass last);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
   void test_unit(const ParameterRequest& request);
@@ -80,7 +79,7 @@ private:
   void finish_test_batch(std::int64_t index);
   void announce_done(PassMode pass_mode, std::int64_t index,
                      std::shared_ptr<const InFlightStep> written);
-  void fail_loss(std::int64_t step);
+  void fail_loss();
   void fail(Error error);
   /// Bytes sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;

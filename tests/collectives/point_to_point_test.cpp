@@ -87,7 +87,7 @@ private:
 
   std::shared_ptr<PointToPoint> point_to_point_;
   int number_;
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<MessagePtr> got_;
