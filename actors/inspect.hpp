@@ -12,14 +12,24 @@
 
 namespace troupe::actors {
 
-/// Returns references to the fields: by the struct's member `auto fields() { return std::tie(...);
-/// }`, or by a free function `fields` in its namespace, which returns the same; for a record
-/// (metrics/records/), to all fields of its table.
+/// Has a member `auto fields() { return std::tie(...); }`.
+template <class Struct>
+concept ListsFields = requires(Struct& x) {
+  x.fields();
+};
+
+/// Has a free function `fields` in its namespace, which returns the same.
+template <class Struct>
+concept HasListOfFields = requires(Struct& x) {
+  fields(x);
+};
+
+/// Returns references to the fields; for a record (metrics/records/), to all fields of its table.
 template <class Struct>
 auto sent_fields(Struct& x) {
-  if constexpr (requires { x.fields(); })
+  if constexpr (ListsFields<Struct>)
     return x.fields();
-  else if constexpr (requires { fields(x); })
+  else if constexpr (HasListOfFields<Struct>)
     return fields(x);
   else
     return std::apply([&x](const auto&... each) { return std::tie(x.*each.member...); },
@@ -27,13 +37,7 @@ auto sent_fields(Struct& x) {
 }
 
 template <class Struct>
-concept Sent = requires(Struct& x) {
-  x.fields();
-}
-|| requires(Struct& x) {
-  fields(x);
-}
-|| metrics::HasFields<Struct>;
+concept Sent = ListsFields<Struct> || HasListOfFields<Struct> || metrics::HasFields<Struct>;
 
 /// Sends an enum as its number. Numbers above that of `last` are refused.
 template <class Inspector, class Enum>

@@ -1,5 +1,4 @@
-/// What `troupe status` and `troupe stop` exchange with a daemon: its answer, and the reason to
-/// stop.
+/// The answer of a daemon to `troupe status`, and the reasons for which it stops.
 #pragma once
 
 #include "actors/inspect.hpp"
