@@ -122,7 +122,7 @@ public:
 
 private:
   Status open();
-  Status fill(std::int64_t step);
+  void fill(std::int64_t step);
   Status ask(std::int64_t step) {
     return predictor_.ask(batches_[static_cast<std::size_t>(step % producer_->slots())],
                           answers_[static_cast<std::size_t>(step % 2)]);
@@ -159,13 +159,12 @@ Status PredictionRun::open() {
   return {};
 }
 
-Status PredictionRun::fill(std::int64_t step) {
+void PredictionRun::fill(std::int64_t step) {
   if (step >= steps_)
-    return {};
+    return;
   const auto slot = static_cast<std::int32_t>(step % producer_->slots());
   batches_[static_cast<std::size_t>(slot)] =
       producer_->fill(slot, {0, step}, {}, [this](Error error) { failure_.set(std::move(error)); });
-  return {};
 }
 
 Result<Score> PredictionRun::run() {
@@ -173,13 +172,13 @@ Result<Score> PredictionRun::run() {
     return score_;
   TROUPE_TRY(open());
   for (std::int64_t step = 0; step < producer_->slots(); ++step)
-    TROUPE_TRY(fill(step));
+    fill(step);
   TROUPE_TRY(ask(0));
   for (std::int64_t step = 0; step < steps_; ++step) {
     const auto finished = predictor_.finish();
     TROUPE_TRY(failure_.status());
     TROUPE_TRY(finished);
-    TROUPE_TRY(fill(step + producer_->slots()));
+    fill(step + producer_->slots());
     if (step + 1 < steps_)
       TROUPE_TRY(ask(step + 1));
     TROUPE_TRY(take(step));

@@ -89,14 +89,6 @@ Status check_same_run(const ResumePoint& resume_point, const Config& config) {
   return {};
 }
 
-/// Opens a checkpoint that the config names. Errors are reported as errors of the config key.
-Result<StateSourcePtr> open_named(std::string_view key, const std::string& path) {
-  auto state = open_state(path);
-  if (!state)
-    return fail(Errc::invalid_input, "{}: {}", key, state.error().message);
-  return state;
-}
-
 void note_precision(ResumePoint& resume_point, std::string_view mode) {
   const auto& header = resume_point.state->header();
   if (const auto before = header.metadata.find(precision_key);
@@ -146,8 +138,10 @@ Result<ResumePoint> find_resume_point(const Config& config, const fs::path& fold
   } else if (resume.kind == ResumeConfig::Kind::automatic) {
     resume_point = find_newest(folder);
   } else {
-    TROUPE_TRY(resume_point.state, open_named("checkpoint.resume", resume.path));
-    resume_point.path = resume.path;
+    auto state = open_state(resume.path);
+    if (!state)
+      return fail(Errc::invalid_input, "checkpoint.resume: {}", state.error().message);
+    resume_point = {.state = *std::move(state), .path = resume.path, .notes = {}};
   }
   if (resume_point.state) {
     TROUPE_TRY(check_same_run(resume_point, config));
