@@ -4,8 +4,8 @@
 #include "core/config/schema.hpp"
 #include "core/config/validate.hpp"
 #include "core/escape.hpp"
+#include "training/compiled_job.hpp"
 #include "training/platforms/platforms.hpp"
-#include "training/prediction/training_graph.hpp"
 
 #include <fmt/format.h>
 

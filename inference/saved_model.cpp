@@ -1,15 +1,17 @@
 #include "inference/saved_model.hpp"
 
 #include "core/checkpoint/given_file.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/config/augmentation.hpp"
 #include "core/config/data_sets.hpp"
 #include "core/config/load.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "data/normalization.hpp"
-#include "inference/find_weights.hpp"
-#include "inference/hugging_face_model.hpp"
+#include "importers/import.hpp"
+#include "nn/models/models.hpp"
 #include "training/hugging_face/config_file.hpp"
+#include "training/hugging_face/weights.hpp"
 #include "training/pickle.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/without_training.hpp"
@@ -21,6 +23,64 @@ namespace troupe::inference {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* checkpoints = "checkpoints";
+constexpr const char* best = "best";
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::optional<fs::path> config_of_run(const fs::path& run) {
+  const auto config = run / "config.yaml";
+  return is_there(config) ? std::optional{config} : std::nullopt;
+}
+
+/// Returns the config in runs/NAME for runs/NAME/checkpoints/step-N.safetensors.
+std::optional<fs::path> config_around(const fs::path& weights) {
+  std::error_code error;
+  const auto folder = fs::absolute(weights, error).lexically_normal().parent_path();
+  return !error && folder.filename() == checkpoints ? config_of_run(folder.parent_path())
+                                                    : std::nullopt;
+}
+
+/// `best` may be a file, a link or a folder, with or without an extension.
+std::optional<fs::path> best_of(const fs::path& folder) {
+  for (const auto* ending : {"", ".safetensors"})
+    if (const auto path = folder / (std::string{best} + ending); is_there(path))
+      return path;
+  return std::nullopt;
+}
+
+} // namespace
+
+Result<FoundWeights> find_weights(const fs::path& path) {
+  std::error_code ignored;
+  const auto shown = escaped(path.string());
+  if (!is_there(path))
+    return fail(Errc::invalid_input,
+                "{}: there is no such file or folder; expected a weights file (.safetensors), a "
+                "checkpoint, a run's folder (runs/NAME) or a Hugging Face folder",
+                shown);
+  const auto folder = path / checkpoints;
+  if (!fs::is_directory(path, ignored) || !fs::is_directory(folder, ignored)) {
+    const bool is_empty_run = fs::is_directory(path, ignored) && config_of_run(path).has_value();
+    if (is_empty_run)
+      return fail(Errc::invalid_input, "{}: the run has no checkpoints yet (see checkpoint.every)",
+                  shown);
+    return FoundWeights{path, config_around(path)};
+  }
+  if (const auto found = best_of(folder))
+    return FoundWeights{*found, config_of_run(path)};
+  const auto all = CheckpointStore{folder}.list();
+  if (all.empty())
+    return fail(Errc::invalid_input, "{}: this folder contains no checkpoint",
+                escaped(folder.string()));
+  return FoundWeights{all.front().path, config_of_run(path)};
+}
+
+namespace {
 
 Result<Config> checked(ConfigResult config) {
   if (!config)
@@ -139,6 +199,47 @@ bool fits(const training::InputNormalization& input, const Config& config) {
   if (traits_of_data(config.data).sample == SampleKind::image)
     return std::ssize(input.mean) == config.model.in_channels;
   return input.mean.empty() || input.mean.size() == config.data.table.features.size();
+}
+
+void warn_of_unknown(const Imported& imported, const training::SayLine& say) {
+  for (const auto& line : imported.lines)
+    if (say && line.fate == Fate::unknown)
+      say(line.to_string());
+}
+
+/// Whether the vocabulary is one token for each byte, and the end of a document.
+bool has_byte_vocabulary(const ModelConfig& model) {
+  constexpr std::int64_t bytes = 256;
+  return model.vocabulary == bytes + 1;
+}
+
+/// Returns the config that `troupe config import huggingface` makes of the folder. If the folder
+/// has no tokenizer, data.tokenizer names the folder, so that opening it reports what is missing; a
+/// vocabulary of bytes needs none. Errors (invalid_input): those of the import.
+Result<Config> config_of_hugging_face(const fs::path& folder, const training::SayLine& say,
+                                      const Catalogue& catalogue) {
+  const auto imported = import_hugging_face(folder, {}, catalogue);
+  if (!imported.problems.empty())
+    return failure(to_error(imported.problems));
+  warn_of_unknown(imported, say);
+  TROUPE_TRY(auto config, checked(parse_config(imported.yaml, escaped(folder.string()), {},
+                                               Capabilities::all(), catalogue)));
+  if (config.data.tokenizer.path == byte_tokenizer && !has_byte_vocabulary(config.model))
+    config.data.tokenizer.path = folder.string();
+  return config;
+}
+
+/// Returns the weights that the config's model takes from the folder. Errors: those of
+/// open_hugging_face; invalid_input for a tensor of an unsupported type.
+Result<StateSourcePtr> weights_of_hugging_face(const fs::path& folder, const Config& config) {
+  TROUPE_TRY(const auto graph,
+             nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
+  TROUPE_TRY(const auto opened, training::open_hugging_face(folder, config, graph));
+  for (const auto& entry : opened.entries)
+    if (!opened.state->find(entry.name))
+      return fail(Errc::invalid_input, "{}: {}: {} in the file, expected F32, F16, BF16 or F64",
+                  escaped(folder.string()), echoed(entry.name), echoed(entry.dtype));
+  return opened.state;
 }
 
 Result<SavedModel> open_hugging_face_folder(const SavedModelOptions& options,

@@ -1,5 +1,6 @@
 #include "training/compiled_job.hpp"
 
+#include "core/config/augmentation.hpp"
 #include "core/device/rounded_executable.hpp"
 #include "core/fail.hpp"
 #include "data/image_adapter.hpp"
@@ -115,6 +116,36 @@ Result<std::shared_ptr<CompiledJob>> compile_job(std::shared_ptr<const Job> job,
                                                  std::int64_t slices, StateSourcePtr resume_point,
                                                  const Preparing& preparing) {
   return JobCompiler{std::move(job), slices, std::move(resume_point), preparing}.run();
+}
+
+Result<BatchProducers> make_producers(PlatformDevices& devices, const CompiledWorker& compiled,
+                                      ProducerOptions options,
+                                      std::shared_ptr<const data::BatchAssembler> evaluation,
+                                      int world_size) {
+  options.format = compiled.input;
+  BatchProducers producers;
+  TROUPE_TRY(producers[index_of(PassMode::training)],
+             devices.make_producer(compiled.worker, options));
+  if (!evaluation)
+    return producers;
+  options.assembler = std::move(evaluation);
+  options.slice = {0, world_size};
+  options.slots = 2; // one batch is read while the other is filled
+  TROUPE_TRY(producers[index_of(PassMode::evaluation)],
+             devices.make_producer(compiled.worker, std::move(options)));
+  return producers;
+}
+
+Result<Graph> training_graph(const Config& config) {
+  const auto devices = platform_of(config.devices).make_devices(config, {});
+  TROUPE_TRY(const auto device, devices->add());
+  TROUPE_TRY(auto engine, devices->engine_options(0));
+  engine.passes.input = devices->preferred_input(may_augment_on_device(config.data));
+  const auto slices = config.slices();
+  const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
+  TROUPE_TRY(auto model,
+             nn::prepare_model(config, micro_batch, nn::PassMode::training, engine.passes));
+  return std::move(model.graph);
 }
 
 } // namespace troupe::training

@@ -3,7 +3,6 @@
 #include "core/checkpoint/manifest.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "training/hugging_face/small_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -87,6 +86,16 @@ private:
 };
 
 } // namespace
+
+Result<ForeignDocument> read_small_json(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) // opening a pipe would block
+    return fail(Errc::invalid_input, "{} is not a regular file", escaped(path.string()));
+  auto document = read_foreign_file(path, ForeignFormat::json);
+  if (!document)
+    return failure(to_error(document.error()));
+  return *std::move(document);
+}
 
 bool is_hugging_face(const fs::path& folder) {
   std::error_code ignored;

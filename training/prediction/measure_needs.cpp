@@ -8,7 +8,7 @@
 #include "data/image_adapter.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/optimizer.hpp"
-#include "training/input/batch_producers.hpp"
+#include "training/compiled_job.hpp"
 #include "training/job_plan.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/prediction/memory_prediction.hpp"
@@ -156,33 +156,21 @@ WorkerNeeds Measurement::needs() const {
                      .host_capacity = on_host ? std::nullopt : std::optional{host}};
 }
 
-} // namespace
-
-namespace {
-
-/// Samples of a micro-batch, and of an evaluation batch.
-struct BatchSizes {
-  std::int64_t training = 0, evaluation = 0;
-};
-
-BatchSizes sizes_of(const Config& config) {
-  const auto slices = config.slices();
-  return {(config.data.batch_size + slices - 1) / slices, config.data.eval_batch_size};
-}
-
-Config with_sizes(Config config, const BatchSizes& sizes) {
-  config.data.batch_size = sizes.training * config.slices();
-  config.data.eval_batch_size = sizes.evaluation;
+/// `training`: samples of a micro-batch.
+Config with_sizes(Config config, std::int64_t training, std::int64_t evaluation) {
+  config.data.batch_size = training * config.slices();
+  config.data.eval_batch_size = evaluation;
   return config;
 }
 
 /// Extrapolates from batches so small that they fit on any GPU.
 Result<WorkerNeeds> extrapolate_needs(const Config& config) {
   constexpr std::int64_t few = 2;
-  const auto wanted = sizes_of(config);
-  TROUPE_TRY(auto needs, Measurement{with_sizes(config, {few, few})}.run());
-  TROUPE_TRY(const auto training, Measurement{with_sizes(config, {2 * few, few})}.run());
-  TROUPE_TRY(const auto evaluation, Measurement{with_sizes(config, {few, 2 * few})}.run());
+  const auto slices = config.slices();
+  const auto micro_batch = (config.data.batch_size + slices - 1) / slices;
+  TROUPE_TRY(auto needs, Measurement{with_sizes(config, few, few)}.run());
+  TROUPE_TRY(const auto training, Measurement{with_sizes(config, 2 * few, few)}.run());
+  TROUPE_TRY(const auto evaluation, Measurement{with_sizes(config, few, 2 * few)}.run());
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     const auto base = static_cast<double>(needs.undivided[kind]);
     const auto more = [&](const WorkerNeeds& larger, std::int64_t samples) {
@@ -190,7 +178,7 @@ Result<WorkerNeeds> extrapolate_needs(const Config& config) {
              static_cast<double>(samples - few);
     };
     needs.undivided[kind] = static_cast<std::size_t>(std::max(
-        0.0, base + more(training, wanted.training) + more(evaluation, wanted.evaluation)));
+        0.0, base + more(training, micro_batch) + more(evaluation, config.data.eval_batch_size)));
   }
   return needs;
 }

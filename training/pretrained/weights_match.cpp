@@ -5,10 +5,10 @@
 #include "core/fail.hpp"
 #include "core/suggestion.hpp"
 #include "nn/initialize.hpp"
-#include "training/pretrained/names_prefix.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -28,6 +28,40 @@ using Entries = std::span<const SafetensorsEntry>;
 bool is_leftover(std::string_view name) {
   return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked") ||
          name.starts_with("optimizer.");
+}
+
+using Names = std::unordered_set<std::string_view>;
+
+/// Counts the prefix before each suffix of `name` that is one of the model's names. Only suffixes
+/// up to the longest of those are searched, so long names cost no more time.
+void count_prefixes(std::string_view name, const Names& model, std::size_t longest,
+                    std::map<std::string_view, std::size_t>& counts) {
+  for (std::size_t at = name.size() - std::min(name.size(), longest); at < name.size(); ++at)
+    if ((at == 0 || name[at - 1] == '.') && model.contains(name.substr(at)))
+      ++counts[name.substr(0, at)];
+}
+
+/// Finds a prefix that a wrapper adds to all names of a model: "module." (DataParallel), "model.",
+/// "_orig_mod.". Returns the most frequent prefix of names that end with one of the model's names;
+/// among equally frequent ones, the shortest. Empty if no name does, or most have no prefix. Takes
+/// time proportional to the names' length.
+std::string names_prefix(std::span<const std::string_view> names,
+                         std::span<const std::string_view> model) {
+  const Names known(model.begin(), model.end());
+  std::size_t longest = 0;
+  for (const auto name : model)
+    longest = std::max(longest, name.size());
+  std::map<std::string_view, std::size_t> counts;
+  for (const auto name : names)
+    count_prefixes(name, known, longest, counts);
+  std::string_view most;
+  std::size_t times = counts[most];
+  for (const auto& [prefix, count] : counts)
+    if (count > times || (count == times && prefix.size() < most.size())) {
+      most = prefix;
+      times = count;
+    }
+  return std::string{most};
 }
 
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
