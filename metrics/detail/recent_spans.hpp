@@ -2,7 +2,6 @@
 #pragma once
 
 #include "metrics/detail/trace_entry.hpp"
-#include "metrics/timeline.hpp"
 
 #include <chrono>
 #include <cstddef>

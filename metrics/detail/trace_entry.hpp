@@ -1,7 +1,7 @@
 /// A span of a timeline. Its end, or both ends, may be events that a device has not reached.
 #pragma once
 
-#include "metrics/track.hpp"
+#include "metrics/trace.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -3,7 +3,6 @@
 
 #include "core/atomic_file.hpp"
 #include "metrics/detail/trace_entry.hpp"
-#include "metrics/trace.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -3,7 +3,6 @@
 
 #include "metrics/machine/gpu_sample.hpp"
 #include "metrics/machine/host_memory.hpp"
-#include "metrics/rank_range.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
 #include "metrics/records/recovery.hpp"
@@ -14,12 +13,21 @@
 #include "metrics/run_sink.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace troupe::metrics {
+
+/// Consecutive ranks; by default all.
+struct RankRange {
+  std::int32_t first = 0;
+  std::int32_t count = std::numeric_limits<std::int32_t>::max();
+
+  bool contains(std::int32_t rank) const { return rank >= first && rank - first < count; }
+};
 
 /// Exports only values that were set, and on the leader also the counters of the job, from 0:
 /// Prometheus only sees increases of a series that it has scraped before. Thread-safe.

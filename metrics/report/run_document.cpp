@@ -1,6 +1,5 @@
 #include "metrics/report/run_document.hpp"
 
-#include "metrics/known_ratio.hpp"
 #include "metrics/report/detail/history_json.hpp"
 #include "metrics/report/detail/record_json.hpp"
 #include "metrics/time_stamp.hpp"
@@ -120,48 +119,36 @@ OrderedJson json_of_log(const std::deque<LogLine>& log) {
   return lines;
 }
 
+using Document = const RunDocument&;
+
+/// Write the parts of a document, by DocumentPart.
+constexpr std::array<std::string (*)(Document), document_keys.size()> writers = {
+    [](Document document) { return dumped(document.status); },
+    [](Document document) { return dumped(text_or_null(document.error)); },
+    [](Document document) { return dumped(to_value(document.run)); },
+    [](Document document) { return dumped(to_value(document.history.progress.now())); },
+    [](Document document) { return json_of(document.history.steps, 0); },
+    [](Document document) { return json_of_all(document.history.epochs.epochs()); },
+    [](Document document) { return json_of(document.history.step_seconds); },
+    [](Document document) { return dumped(json_of_workers(document)); },
+    [](Document document) { return dumped(json_of_nodes(document.nodes)); },
+    [](Document document) { return std::string{document.leads ? "true" : "false"}; },
+    [](Document document) { return std::to_string(document.generation); },
+    [](Document document) { return json_of_all(document.history.recoveries.records()); },
+    [](Document document) { return json_of_all(document.history.generated.records()); },
+    [](Document document) { return dumped(json_of_actors(document.actors)); },
+    [](Document document) {
+      return document.timeline ? json_of_timeline(*document.timeline) : "null";
+    },
+    [](Document document) { return dumped(json_of_checkpoints(document.checkpoints)); },
+    [](Document document) { return dumped(json_of_log(document.log.records())); },
+    [](Document document) { return dumped(document.config); }};
+
 } // namespace
 
 std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
-  switch (part) {
-  case DocumentPart::status:
-    return dumped(document.status);
-  case DocumentPart::error:
-    return dumped(text_or_null(document.error));
-  case DocumentPart::run:
-    return dumped(to_value(document.run));
-  case DocumentPart::progress:
-    return dumped(to_value(document.history.progress.now()));
-  case DocumentPart::steps:
-    return json_of(document.history.steps, from);
-  case DocumentPart::epochs:
-    return json_of_all(document.history.epochs.epochs());
-  case DocumentPart::step_seconds:
-    return json_of(document.history.step_seconds);
-  case DocumentPart::workers:
-    return dumped(json_of_workers(document));
-  case DocumentPart::nodes:
-    return dumped(json_of_nodes(document.nodes));
-  case DocumentPart::leads:
-    return document.leads ? "true" : "false";
-  case DocumentPart::generation:
-    return fmt::format("{}", document.generation);
-  case DocumentPart::recoveries:
-    return json_of_all(document.history.recoveries.records());
-  case DocumentPart::generated:
-    return json_of_all(document.history.generated.records());
-  case DocumentPart::actors:
-    return dumped(json_of_actors(document.actors));
-  case DocumentPart::timeline:
-    return document.timeline ? json_of_timeline(*document.timeline) : "null";
-  case DocumentPart::checkpoints:
-    return dumped(json_of_checkpoints(document.checkpoints));
-  case DocumentPart::log:
-    return dumped(json_of_log(document.log.records()));
-  case DocumentPart::config:
-    return dumped(document.config);
-  }
-  return "null";
+  return part == DocumentPart::steps ? json_of(document.history.steps, from)
+                                     : writers[static_cast<std::size_t>(part)](document);
 }
 
 std::string document_of(const std::array<std::string, document_keys.size()>& parts, bool live,

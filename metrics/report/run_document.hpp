@@ -5,7 +5,7 @@
 #include "metrics/records/run.hpp"
 #include "metrics/records/worker.hpp"
 #include "metrics/report/run_history.hpp"
-#include "metrics/timeline.hpp"
+#include "metrics/trace.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,8 +1,8 @@
 /// The log of a run, for people.
 #pragma once
 
-#include "metrics/rank_range.hpp"
 #include "metrics/records/run.hpp"
+#include "metrics/registry/registry.hpp"
 #include "metrics/run_sink.hpp"
 #include "training/job.hpp"
 
