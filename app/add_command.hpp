@@ -8,6 +8,7 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace troupe::app {
@@ -36,6 +37,13 @@ std::pair<CLI::App&, Arguments&> add_command(CLI::App& app, Action& action, cons
     };
   });
   return {*command, *arguments};
+}
+
+/// Adds an option or a positional argument; help shows `type` in place of its value.
+template <class Target>
+CLI::Option* add_value(CLI::App& command, const char* name, const char* type, Target& target,
+                       const std::string& help) {
+  return command.add_option(name, target, help)->type_name(type);
 }
 
 } // namespace troupe::app

@@ -135,8 +135,8 @@ void add_completion_command(CLI::App& app, Action& action) {
   command.add_option("shell", arguments.shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command.add_option("-o,--output", arguments.output, "Write to this file instead of stdout")
-      ->type_name("FILE");
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write to this file instead of stdout");
 }
 
 } // namespace troupe::app

@@ -63,12 +63,10 @@ void add_convert_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<ConvertArguments>(
       app, action, "convert",
       "Convert a checkpoint, or another program's safetensors file, to another format", convert);
-  command.add_option("FROM", arguments.from, "A checkpoint, or a safetensors file")
-      ->required()
-      ->type_name("MODEL");
-  command.add_option("TO", arguments.to, "The new checkpoint's folder, or file")
-      ->required()
-      ->type_name("PATH");
+  add_value(command, "FROM", "MODEL", arguments.from, "A checkpoint, or a safetensors file")
+      ->required();
+  add_value(command, "TO", "PATH", arguments.to, "The new checkpoint's folder, or file")
+      ->required();
   command
       .add_option("--to", arguments.form,
                   "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "

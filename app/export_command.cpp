@@ -58,11 +58,9 @@ void add_export_command(CLI::App& app, Action& action) {
   command.add_option("--format", arguments.format, "onnx, safetensors or huggingface")
       ->required()
       ->check(CLI::IsMember({"onnx", "safetensors", "huggingface"}));
-  command
-      .add_option("-o,--output", arguments.output,
-                  "The file to write; for huggingface a new folder")
-      ->required()
-      ->type_name("FILE");
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "The file to write; for huggingface a new folder")
+      ->required();
   command.add_option("--precision", arguments.precision, "fp32, fp16, or (not ONNX) bf16")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();

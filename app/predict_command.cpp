@@ -151,10 +151,8 @@ void add_predict_command(CLI::App& app, Action& action) {
       app, action, "predict",
       "Run a trained model on files, folders, tables, or a split of its data set", predict);
   add_model_arguments(command, arguments.model);
-  command
-      .add_option("input", arguments.inputs,
-                  "Images and folders of images; for a model of table rows, CSV files")
-      ->type_name("INPUT");
+  add_value(command, "input", "INPUT", arguments.inputs,
+            "Images and folders of images; for a model of table rows, CSV files");
   command
       .add_option("--split", arguments.split,
                   "Predict this split of the model's data set, and print accuracy and loss")
@@ -168,8 +166,8 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command.add_flag("--logits", arguments.logits,
                    "Print the model's raw outputs instead of probabilities; in JSON all of them");
-  command.add_option("-o,--output", arguments.output, "Write to this file instead of stdout")
-      ->type_name("FILE");
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write to this file instead of stdout");
   command.add_option("--device", arguments.device, "cpu, cuda or auto (devices.kind)");
   command.add_option("--precision", arguments.precision,
                      "Precision of the prediction; default: that of the training (precision.mode)");

@@ -45,12 +45,10 @@ void add_report_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<ReportArguments>(
       app, action, "report",
       "Generate a run's report again, also while it runs or after it was killed", make_report);
-  command.add_option("folder", arguments.folder, "The run's folder: OUTPUT/NAME")
-      ->required()
-      ->type_name("FOLDER");
-  command
-      .add_option("-o,--output", arguments.output, "Write to this file instead of the run's folder")
-      ->type_name("FILE");
+  add_value(command, "folder", "FOLDER", arguments.folder, "The run's folder: OUTPUT/NAME")
+      ->required();
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write to this file instead of the run's folder");
   command.add_flag("--json", arguments.json,
                    "Write only the report's data as JSON, to stdout or the output file");
 }
