@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::app {
 
@@ -44,6 +45,13 @@ template <class Target>
 CLI::Option* add_value(CLI::App& command, const char* name, const char* type, Target& target,
                        const std::string& help) {
   return command.add_option(name, target, help)->type_name(type);
+}
+
+/// Adds an option or a positional argument whose value is one of these words.
+inline CLI::Option* add_choice(CLI::App& command, const char* name,
+                               const std::vector<std::string>& words, std::string& target,
+                               const std::string& help) {
+  return command.add_option(name, target, help)->check(CLI::IsMember(words))->capture_default_str();
 }
 
 } // namespace troupe::app

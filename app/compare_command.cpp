@@ -7,7 +7,7 @@
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "metrics/machine/host_memory.hpp"
+#include "metrics/machine/process_use.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/page/page.hpp"
 #include "metrics/report/comparison.hpp"

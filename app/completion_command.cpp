@@ -132,9 +132,8 @@ void add_completion_command(CLI::App& app, Action& action) {
       [program = app.get_name()](const CompletionArguments& given) {
         return print_script(given, program);
       });
-  command.add_option("shell", arguments.shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  add_choice(command, "shell", {"bash", "zsh", "fish"}, arguments.shell, "bash, zsh or fish")
+      ->required();
   add_value(command, "-o,--output", "FILE", arguments.output,
             "Write to this file instead of stdout");
 }

@@ -1,5 +1,4 @@
 #include "app/add_command.hpp"
-#include "app/launcher_arguments.hpp"
 #include "core/config/schema.hpp"
 #include "core/config/validate.hpp"
 #include "core/escape.hpp"
@@ -231,9 +230,7 @@ void add_config_command(CLI::App& app, Action& action) {
       *config, action, "schema", "Print the JSON schema for editors, or a reference of all keys",
       print_schema);
   format = "json";
-  schema_command.add_option("--format", format, "json or markdown")
-      ->check(CLI::IsMember({"json", "markdown"}))
-      ->capture_default_str();
+  add_choice(schema_command, "--format", {"json", "markdown"}, format, "json or markdown");
 
   add_import_command(*config, action);
 }

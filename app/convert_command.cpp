@@ -67,12 +67,9 @@ void add_convert_command(CLI::App& app, Action& action) {
       ->required();
   add_value(command, "TO", "PATH", arguments.to, "The new checkpoint's folder, or file")
       ->required();
-  command
-      .add_option("--to", arguments.form,
-                  "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
-                  "only the weights, in one file")
-      ->check(CLI::IsMember({"full", "sharded", "safetensors"}))
-      ->capture_default_str();
+  add_choice(command, "--to", {"full", "sharded", "safetensors"}, arguments.form,
+             "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
+             "only the weights, in one file");
   command.add_option("--parts", arguments.parts, "Number of files of a sharded checkpoint")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

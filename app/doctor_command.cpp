@@ -53,10 +53,6 @@ Finding library(const char* name, std::string version) {
   return {"libraries", name, std::move(version), Finding::State::good};
 }
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-
 /// The reason why the address cannot be bound; empty if it can.
 std::string bind_problem(const Endpoint& endpoint) {
   addrinfo hints = {};
@@ -67,7 +63,7 @@ std::string bind_problem(const Endpoint& endpoint) {
       getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &list);
   if (error != 0)
     return fmt::format("unknown host: {}", gai_strerror(error));
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses{list};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses{list, freeaddrinfo};
   const net::Descriptor made{
       socket(list->ai_family, list->ai_socktype | SOCK_CLOEXEC, list->ai_protocol)};
   if (!made)
@@ -91,7 +87,6 @@ Finding port_finding(const std::string& key, const std::string& address) {
           endpoint->port == 0 ? address + ": takes any free port" : address + ": free"};
 }
 
-/// Findings about the clocks of this machine.
 Findings clock_findings() {
   timespec resolution = {};
   clock_getres(CLOCK_MONOTONIC, &resolution);

@@ -1,6 +1,5 @@
 // `troupe evaluate`: measures how well a language model predicts text.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "inference/evaluate_text.hpp"

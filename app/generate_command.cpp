@@ -1,6 +1,5 @@
 // `troupe generate`: continues a text with a language model.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "core/fail.hpp"
 #include "inference/continuation.hpp"
 #include "metrics/json_values.hpp"

@@ -26,7 +26,7 @@ Status make_report(const ReportArguments& arguments) {
   TROUPE_TRY(const auto report, metrics::read_report(folder));
   for (const auto& note : report.log.records())
     report_error(note.text);
-  const auto document = to_json(report, false, std::chrono::system_clock::now());
+  const auto document = to_json(report, std::chrono::system_clock::now());
   if (arguments.json && arguments.output.empty()) {
     fmt::print("{}\n", document);
     return {};

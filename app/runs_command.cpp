@@ -3,7 +3,6 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "metrics/json_values.hpp"
-#include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_state.hpp"
 #include "metrics/time_stamp.hpp"
 

@@ -113,12 +113,10 @@ void add_tokenize_command(CLI::App& app, Action& action) {
             "Files, folders, JSON lines (.jsonl); -, or none: standard input");
   command.add_option("--tokenizer", arguments.tokenizer, "bytes, or a path, as for data.tokenizer")
       ->capture_default_str();
-  command
-      .add_option("--split", arguments.split,
-                  "How text is split into words, if the tokenizer's files do not define it")
-      ->check(CLI::IsMember(std::vector<std::string>{choice_words<TokenizerSplit>.begin(),
-                                                     choice_words<TokenizerSplit>.end()}))
-      ->capture_default_str();
+  add_choice(command, "--split",
+             {choice_words<TokenizerSplit>.begin(), choice_words<TokenizerSplit>.end()},
+             arguments.split,
+             "How text is split into words, if the tokenizer's files do not define it");
   command.add_option("--text-key", arguments.text_key, "Key of the text in JSON lines")
       ->capture_default_str();
   add_value(command, "--output,-o", "PATH", arguments.output,

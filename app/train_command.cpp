@@ -3,7 +3,6 @@
 #include "actors/run_threads.hpp"
 #include "app/add_command.hpp"
 #include "app/command_line.hpp"
-#include "app/launcher_arguments.hpp"
 #include "app/signals.hpp"
 #include "core/threads.hpp"
 #include "core/units.hpp"
@@ -159,9 +158,7 @@ void add_training_command(CLI::App& app, Action& action, const char* name, const
   command
       .add_flag("--quiet", arguments.options.quiet, "Show warnings, errors and the summary only")
       ->excludes("--verbose");
-  command.add_option("--log-format", arguments.log_format, "plain or json")
-      ->check(CLI::IsMember({"plain", "json"}))
-      ->capture_default_str();
+  add_choice(command, "--log-format", {"plain", "json"}, arguments.log_format, "plain or json");
   add_value(command, "--trace", "FILE", arguments.options.trace,
             "Write a timeline of streams and actors, for ui.perfetto.dev");
   if (!daemon)

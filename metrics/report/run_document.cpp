@@ -57,33 +57,6 @@ OrderedJson json_of_workers(const RunDocument& document) {
   return all;
 }
 
-OrderedJson json_of_nodes(const std::vector<NodeRecord>& nodes) {
-  auto all = OrderedJson::array();
-  for (const auto& node : nodes)
-    all.push_back({{"name", node.name},
-                   {"address", node.address},
-                   {"page", text_or_null(node.page)},
-                   {"state", node.state},
-                   {"ranks", node.ranks},
-                   {"devices", node.devices},
-                   {"leads", node.leads},
-                   {"heartbeat_age_seconds", to_value(node.heartbeat_age_seconds)},
-                   {"version", node.version}});
-  return all;
-}
-
-OrderedJson json_of_actors(const std::vector<ActorRecord>& actors) {
-  auto all = OrderedJson::array();
-  for (const auto& actor : actors)
-    all.push_back({{"name", actor.name},
-                   {"count", actor.count},
-                   {"waiting", actor.waiting},
-                   {"messages", actor.messages},
-                   {"messages_per_second", to_value(actor.messages_per_second)},
-                   {"busy_ratio", to_value(actor.busy_ratio)}});
-  return all;
-}
-
 /// Writes times with nanoseconds, which is shorter than all digits of a double.
 std::string json_of_timeline(const Timeline& timeline) {
   std::string text;
@@ -103,68 +76,65 @@ std::string json_of_timeline(const Timeline& timeline) {
                      timeline.dropped);
 }
 
-OrderedJson json_of_checkpoints(const CheckpointTotals& totals) {
-  return {
-      {"written", to_value(totals.written)},       {"failures", totals.failures},
-      {"last_step", to_value(totals.last_step)},   {"last_seconds", to_value(totals.last_seconds)},
-      {"last_bytes", to_value(totals.last_bytes)}, {"last_time", to_value(totals.last_time)},
-      {"path", text_or_null(totals.path)}};
-}
-
-OrderedJson json_of_log(const std::deque<LogLine>& log) {
-  auto lines = OrderedJson::array();
-  for (const auto& line : log)
-    lines.push_back(
-        {{"time", utc_milliseconds(line.time)}, {"level", line.level}, {"text", line.text}});
-  return lines;
-}
-
 using Document = const RunDocument&;
 
-/// Write the parts of a document, by DocumentPart.
-constexpr std::array<std::string (*)(Document), document_keys.size()> writers = {
-    [](Document document) { return dumped(document.status); },
-    [](Document document) { return dumped(text_or_null(document.error)); },
-    [](Document document) { return dumped(to_value(document.run)); },
-    [](Document document) { return dumped(to_value(document.history.progress.now())); },
-    [](Document document) { return json_of(document.history.steps, 0); },
-    [](Document document) { return json_of_all(document.history.epochs.epochs()); },
-    [](Document document) { return json_of(document.history.step_seconds); },
-    [](Document document) { return dumped(json_of_workers(document)); },
-    [](Document document) { return dumped(json_of_nodes(document.nodes)); },
-    [](Document document) { return std::string{document.leads ? "true" : "false"}; },
-    [](Document document) { return std::to_string(document.generation); },
-    [](Document document) { return json_of_all(document.history.recoveries.records()); },
-    [](Document document) { return json_of_all(document.history.generated.records()); },
-    [](Document document) { return dumped(json_of_actors(document.actors)); },
-    [](Document document) {
-      return document.timeline ? json_of_timeline(*document.timeline) : "null";
-    },
-    [](Document document) { return dumped(json_of_checkpoints(document.checkpoints)); },
-    [](Document document) { return dumped(json_of_log(document.log.records())); },
-    [](Document document) { return dumped(document.config); }};
+struct PartTraits {
+  std::string_view key;
+  std::string (*json)(Document);
+};
+
+/// By DocumentPart.
+constexpr std::array<PartTraits, document_parts> part_traits = {
+    {{"status", [](Document document) { return dumped(document.status); }},
+     {"error", [](Document document) { return dumped(text_or_null(document.error)); }},
+     {"run", [](Document document) { return dumped(to_value(document.run)); }},
+     {"progress",
+      [](Document document) { return dumped(to_value(document.history.progress.now())); }},
+     {"steps", [](Document document) { return json_of(document.history.steps, 0); }},
+     {"epochs",
+      [](Document document) { return dumped(to_value(document.history.epochs.epochs())); }},
+     {"step_seconds", [](Document document) { return json_of(document.history.step_seconds); }},
+     {"workers", [](Document document) { return dumped(json_of_workers(document)); }},
+     {"nodes", [](Document document) { return dumped(to_value(document.nodes)); }},
+     {"leads", [](Document document) { return std::string{document.leads ? "true" : "false"}; }},
+     {"generation", [](Document document) { return std::to_string(document.generation); }},
+     {"recoveries",
+      [](Document document) { return dumped(to_value(document.history.recoveries.records())); }},
+     {"generated",
+      [](Document document) { return dumped(to_value(document.history.generated.records())); }},
+     {"actors", [](Document document) { return dumped(to_value(document.actors)); }},
+     {"timeline",
+      [](Document document) {
+        return document.timeline ? json_of_timeline(*document.timeline) : "null";
+      }},
+     {"checkpoints", [](Document document) { return dumped(to_value(document.checkpoints)); }},
+     {"log", [](Document document) { return dumped(to_value(document.log.records())); }},
+     {"config", [](Document document) { return dumped(document.config); }}}};
 
 } // namespace
 
-std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
-  return part == DocumentPart::steps ? json_of(document.history.steps, from)
-                                     : writers[static_cast<std::size_t>(part)](document);
+std::string_view key_of(DocumentPart part) {
+  return part_traits[static_cast<std::size_t>(part)].key;
 }
 
-std::string document_of(const std::array<std::string, document_keys.size()>& parts, bool live,
+std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
+  return part == DocumentPart::steps ? json_of(document.history.steps, from)
+                                     : part_traits[static_cast<std::size_t>(part)].json(document);
+}
+
+std::string document_of(const std::array<std::string, document_parts>& parts, bool live,
                         std::chrono::system_clock::time_point made) {
   auto text = fmt::format(R"({{"kind":"run","live":{},"made":"{}")", live, utc_milliseconds(made));
   for (std::size_t i = 0; i < parts.size(); ++i)
-    text += fmt::format(",\"{}\":{}", document_keys[i], parts[i]);
+    text += fmt::format(",\"{}\":{}", part_traits[i].key, parts[i]);
   return text + "}";
 }
 
-std::string to_json(const RunDocument& document, bool live,
-                    std::chrono::system_clock::time_point made) {
-  std::array<std::string, document_keys.size()> parts;
+std::string to_json(const RunDocument& document, std::chrono::system_clock::time_point made) {
+  std::array<std::string, document_parts> parts;
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i] = json_of(document, static_cast<DocumentPart>(i));
-  return document_of(parts, live, made);
+  return document_of(parts, false, made);
 }
 
 } // namespace troupe::metrics

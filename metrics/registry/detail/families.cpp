@@ -2,6 +2,8 @@
 
 #include "metrics/registry/names.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -73,11 +75,8 @@ void write_bucket(std::string& text, std::string_view name, std::string_view lab
   write_sample(text, name, "_bucket", with_bound, static_cast<double>(bucket.cumulative_count));
 }
 
-std::string_view name_of(MetricType type) {
-  return type == MetricType::counter ? "counter"
-         : type == MetricType::gauge ? "gauge"
-                                     : "histogram";
-}
+/// By MetricType.
+constexpr std::array<std::string_view, 3> type_names = {"counter", "gauge", "histogram"};
 
 /// Escapes a value for use in quotes.
 void write_escaped(std::string& text, std::string_view value) {
@@ -93,8 +92,8 @@ void write_escaped(std::string& text, std::string_view value) {
 } // namespace
 
 void write_head(std::string& text, const MetricName& metric) {
-  text.append("# HELP ").append(metric.name).append(" ").append(metric.help).append("\n");
-  text.append("# TYPE ").append(metric.name).append(" ").append(name_of(metric.type)).append("\n");
+  text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help,
+                      type_names[static_cast<std::size_t>(metric.type)]);
 }
 
 void write_value(std::string& text, std::string_view name, std::string_view labels,
