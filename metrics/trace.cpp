@@ -68,9 +68,7 @@ public:
   void add(TraceEntry entry);
   void clear();
 
-  /// Returns the spans between `begin` and `end`, clipped to them; if there are more than
-  /// `most_spans`, the longest ones. Does not wait: skips spans that a device has not finished.
-  /// Forgets spans that ended by `end`.
+  /// As Trace::take().
   Timeline take(std::chrono::nanoseconds begin, std::chrono::nanoseconds end,
                 std::size_t most_spans);
 

@@ -135,8 +135,9 @@ public:
 
   /// Sets whether the newest spans are kept for take().
   void watch(bool wanted) const;
-  /// Returns the spans between these times of the steady clock (RecentSpans::take); empty if the
-  /// trace is off. Does not wait for devices.
+  /// Returns the spans between these times of the steady clock, clipped to them; if there are more
+  /// than `most_spans`, the longest ones. Does not wait: skips spans that a device has not
+  /// finished. Forgets spans that ended by `end`. Empty if the trace is off.
   Timeline take(std::chrono::nanoseconds begin, std::chrono::nanoseconds end,
                 std::size_t most_spans) const;
 
