@@ -19,7 +19,7 @@
 #include "core/net/tls.hpp"
 #include "core/units.hpp"
 #include "metrics/exposition.hpp"
-#include "metrics/http/password_file.hpp"
+#include "metrics/http/endpoint.hpp"
 #include "metrics/push/push_gateway.hpp"
 
 #include <limits>

@@ -8,7 +8,9 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::app {
 
@@ -36,6 +38,20 @@ std::pair<CLI::App&, Arguments&> add_command(CLI::App& app, Action& action, cons
     };
   });
   return {*command, *arguments};
+}
+
+/// Adds an option or a positional argument; help shows `type` in place of its value.
+template <class Target>
+CLI::Option* add_value(CLI::App& command, const char* name, const char* type, Target& target,
+                       const std::string& help) {
+  return command.add_option(name, target, help)->type_name(type);
+}
+
+/// Adds an option or a positional argument whose value is one of these words.
+inline CLI::Option* add_choice(CLI::App& command, const char* name,
+                               const std::vector<std::string>& words, std::string& target,
+                               const std::string& help) {
+  return command.add_option(name, target, help)->check(CLI::IsMember(words))->capture_default_str();
 }
 
 } // namespace troupe::app

@@ -185,34 +185,28 @@ add_client_command(CLI::App& app, Action& action, const char* name, const char* 
                    int (*run)(const ClientArguments&, const Catalogue&)) {
   const auto added = add_command<ClientArguments>(app, action, name, help, run);
   auto& [command, arguments] = added;
-  command
-      .add_option("daemon", arguments.daemon,
-                  "Address on which the daemon listens (cluster.listen)")
-      ->required()
-      ->type_name("HOST:PORT");
-  auto* config = command.add_option("--config", arguments.config,
-                                    "Use the certificates in cluster.tls of this file");
-  config->type_name("CONFIG");
-  auto* certificate =
-      command.add_option("--tls-cert", arguments.tls.certificate, "Client certificate (PEM)");
-  auto* key = command.add_option("--tls-key", arguments.tls.key,
-                                 "Private key of the client certificate (PEM)");
-  auto* ca = command.add_option("--tls-ca", arguments.tls.ca,
-                                "Certificate of the trusted authority (PEM)");
-  certificate->type_name("FILE")->needs(key, ca)->excludes(config);
-  key->type_name("FILE")->needs(certificate);
-  ca->type_name("FILE")->needs(certificate);
-  command
-      .add_option("--tls-name", arguments.tls.names,
-                  "Accept the daemon only if its certificate is for this name")
-      ->type_name("NAME")
+  add_value(command, "daemon", "HOST:PORT", arguments.daemon,
+            "Address on which the daemon listens (cluster.listen)")
+      ->required();
+  auto* config = add_value(command, "--config", "CONFIG", arguments.config,
+                           "Use the certificates in cluster.tls of this file");
+  auto* certificate = add_value(command, "--tls-cert", "FILE", arguments.tls.certificate,
+                                "Client certificate (PEM)");
+  auto* key = add_value(command, "--tls-key", "FILE", arguments.tls.key,
+                        "Private key of the client certificate (PEM)");
+  auto* ca = add_value(command, "--tls-ca", "FILE", arguments.tls.ca,
+                       "Certificate of the trusted authority (PEM)");
+  certificate->needs(key, ca)->excludes(config);
+  key->needs(certificate);
+  ca->needs(certificate);
+  add_value(command, "--tls-name", "NAME", arguments.tls.names,
+            "Accept the daemon only if its certificate is for this name")
       ->needs(certificate)
       ->allow_extra_args(false)
       ->check([](const std::string& given) {
         return given.empty() ? std::string{"the name is empty"} : std::string{};
       });
-  command.add_option("--timeout", arguments.timeout, "Time limit of the whole request")
-      ->type_name("TIME")
+  add_value(command, "--timeout", "TIME", arguments.timeout, "Time limit of the whole request")
       ->capture_default_str();
   return added;
 }

@@ -7,7 +7,7 @@
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "metrics/machine/host_memory.hpp"
+#include "metrics/machine/process_use.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/page/page.hpp"
 #include "metrics/report/comparison.hpp"
@@ -328,22 +328,17 @@ void add_compare_command(CLI::App& app, Action& action) {
       "compare", "Compare strategies and precisions on the same job, or existing runs: a table of "
                  "time, memory and accuracy or perplexity, and curves");
   add_config_arguments(*command, arguments->config, false);
-  command
-      ->add_option("--strategies", arguments->strategies,
-                   "Values of parallel.strategy; NAME_offload also offloads to the host's memory")
-      ->type_name("NAME,...")
+  add_value(*command, "--strategies", "NAME,...", arguments->strategies,
+            "Values of parallel.strategy; NAME_offload also offloads to the host's memory")
       ->delimiter(',');
-  command->add_option("--precisions", arguments->precisions, "Values of precision.mode")
-      ->type_name("NAME,...")
+  add_value(*command, "--precisions", "NAME,...", arguments->precisions, "Values of precision.mode")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--runs", arguments->runs, "Folders of runs to compare; nothing is trained")
-      ->type_name("FOLDER")
+  add_value(*command, "--runs", "FOLDER", arguments->runs,
+            "Folders of runs to compare; nothing is trained")
       ->excludes("config", "--strategies", "--precisions", "--set");
-  command
-      ->add_option("--output", arguments->output,
-                   "Folder for the table and the runs; completed runs in it are reused")
-      ->type_name("FOLDER")
+  add_value(*command, "--output", "FOLDER", arguments->output,
+            "Folder for the table and the runs; completed runs in it are reused")
       ->capture_default_str();
   command->callback([&action, arguments] {
     require_one_kind(*arguments);

@@ -1,6 +1,5 @@
 // `troupe generate`: continues a text with a language model.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "core/fail.hpp"
 #include "inference/continuation.hpp"
 #include "metrics/json_values.hpp"
@@ -144,10 +143,8 @@ void add_generate_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<GenerateArguments>(
       app, action, "generate", "Continue a text with a language model", generate);
   add_model_arguments(command, arguments.model);
-  command
-      .add_option("prompt", arguments.options.prompt,
-                  "Start of the text; -: standard input; default: a new document")
-      ->type_name("PROMPT");
+  add_value(command, "prompt", "PROMPT", arguments.options.prompt,
+            "Start of the text; -: standard input; default: a new document");
   command.add_option("--tokens", arguments.options.tokens, "Maximum number of generated tokens")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();

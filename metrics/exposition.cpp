@@ -1,6 +1,21 @@
 #include "metrics/exposition.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace troupe::metrics {
+
+void ScrapeTargets::set(std::vector<ScrapeTarget> targets) {
+  const std::lock_guard lock{mutex_};
+  targets_ = std::move(targets);
+}
+
+std::string ScrapeTargets::json() const {
+  auto groups = nlohmann::json::array();
+  const std::lock_guard lock{mutex_};
+  for (const auto& target : targets_)
+    groups.push_back({{"targets", {target.address}}, {"labels", target.labels}});
+  return groups.dump() + "\n";
+}
 
 Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, const RunInfo& run,
                                                      bool leads, const EndpointSecurity& security) {

@@ -3,7 +3,7 @@
 #include "actors/membership/members_file.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
-#include "metrics/http/scrape_targets.hpp"
+#include "metrics/exposition.hpp"
 #include "metrics/report/run_document.hpp"
 #include "training/resume.hpp"
 

@@ -1,6 +1,6 @@
 #include "metrics/live/live_run.hpp"
 
-#include "metrics/log_sink.hpp"
+#include "metrics/console/detail/log.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>
@@ -341,10 +341,10 @@ std::string LiveRun::changes() {
   if (changed_.none())
     return {};
   auto text = fmt::format("{{\"made\":\"{}\"", utc_milliseconds(std::chrono::system_clock::now()));
-  for (std::size_t part = 0; part < document_keys.size(); ++part)
+  for (std::size_t part = 0; part < document_parts; ++part)
     if (changed_[part])
       text +=
-          fmt::format(",\"{}\":{}", document_keys[part],
+          fmt::format(",\"{}\":{}", key_of(static_cast<DocumentPart>(part)),
                       part == index_of(Part::steps) ? json_of(document_, Part::steps, changed_from_)
                                                     : fresh(part));
   changed_.reset();

@@ -1,6 +1,5 @@
 #include "metrics/registry/registry.hpp"
 
-#include "metrics/machine/process_use.hpp"
 #include "metrics/registry/detail/families.hpp"
 #include "metrics/registry/names.hpp"
 

@@ -1,6 +1,5 @@
 // Tests the list of runs, and the best epoch of each.
 #include "core/checkpoint/store.hpp"
-#include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_folder.hpp"
 #include "metrics/report/run_state.hpp"
 #include "tests/support/nested_json.hpp"

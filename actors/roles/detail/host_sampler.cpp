@@ -3,7 +3,7 @@
 #include "actors/roles/checkpointer.hpp"
 #include "actors/roles/shard_manager.hpp"
 #include "actors/roles/worker.hpp"
-#include "metrics/machine/host_memory.hpp"
+#include "metrics/machine/process_use.hpp"
 
 #include <caf/telemetry/counter.hpp>
 #include <caf/telemetry/gauge.hpp>

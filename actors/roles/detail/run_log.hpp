@@ -4,6 +4,7 @@
 #include "data/file_notes.hpp"
 #include "metrics/rank_range.hpp"
 #include "metrics/records/run.hpp"
+#include "metrics/registry/registry.hpp"
 #include "metrics/run_sink.hpp"
 #include "training/job.hpp"
 

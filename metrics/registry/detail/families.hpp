@@ -1,10 +1,12 @@
-/// The series of each metric by their labels, and their text.
+/// The series of each metric by their labels, and their text in Prometheus's format 0.0.4.
 #pragma once
 
 #include "metrics/metric_name.hpp"
-#include "metrics/registry/detail/value_text.hpp"
 
+#include <prometheus/counter.h>
 #include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
@@ -25,6 +27,17 @@ using LabelValues = std::initializer_list<std::string_view>;
 /// kind="weights",rank="0": the labels as in the text format, sorted by name.
 std::string label_text(const MetricName& metric, LabelValues values);
 prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
+
+/// Writes the lines # HELP and # TYPE.
+void write_head(std::string& text, const MetricName& metric);
+
+// Write one line, or several for a histogram. `labels` has the format of label_text().
+void write_value(std::string& text, std::string_view name, std::string_view labels,
+                 const prometheus::Gauge& gauge);
+void write_value(std::string& text, std::string_view name, std::string_view labels,
+                 const prometheus::Counter& counter);
+void write_value(std::string& text, std::string_view name, std::string_view labels,
+                 const prometheus::Histogram& histogram);
 
 /// `Value` is prometheus::Gauge, Counter or Histogram. prometheus-cpp owns and counts the series.
 /// Its collect copies every label at each scrape, so the text is written here. Thread-safe.

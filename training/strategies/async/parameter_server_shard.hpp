@@ -3,7 +3,7 @@
 /// Sends no messages.
 #pragma once
 
-#include "metrics/records/reads.hpp"
+#include "metrics/records/step.hpp"
 #include "training/strategies/async/weight_prediction.hpp"
 
 #include <deque>
