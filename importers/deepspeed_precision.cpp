@@ -1,6 +1,6 @@
 // fp16, bf16, amp and torch_autocast.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 

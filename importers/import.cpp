@@ -1,8 +1,8 @@
 #include "importers/import.hpp"
 
 #include "core/escape.hpp"
-#include "importers/detail/deepspeed_batch.hpp"
 #include "importers/detail/importer.hpp"
+#include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
@@ -46,10 +46,6 @@ ForeignWorld accelerate_world(const ForeignDocument& document, const ImportOptio
   if (world.processes % world.machines != 0) // reported as a problem of num_processes
     world.processes = world.machines;
   return world;
-}
-
-ForeignWorld world_of_deepspeed(const ForeignDocument& document, const ImportOptions& options) {
-  return options.processes ? ForeignWorld{1, *options.processes, true} : deepspeed_world(document);
 }
 
 /// Sets a model and a data set, which neither program's file names. The placeholders train on any
@@ -187,7 +183,9 @@ Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions
   }
   use_new_names(*document);
   const ForeignContext context{.document = *document,
-                               .world = world_of_deepspeed(*document, options),
+                               .world = options.processes
+                                            ? ForeignWorld{1, *options.processes, true}
+                                            : deepspeed_world(*document),
                                .steps_per_epoch = options.steps_per_epoch};
   apply_deepspeed(importer, context);
   hint_at_processes(importer, context.world, "DeepSpeed's launcher");

@@ -1,11 +1,16 @@
 #include "data/detail/csv_file.hpp"
 
+#include "core/config/data.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "data/detail/csv_header.hpp"
+#include "core/suggestion.hpp"
 #include "data/detail/csv_number.hpp"
+#include "data/detail/csv_parser.hpp"
 #include "data/detail/file.hpp"
+#include "data/detail/name_list.hpp"
 #include "data/detail/text_kind.hpp"
+
+#include <algorithm>
 
 namespace troupe::data {
 
@@ -19,6 +24,83 @@ constexpr KindAdvice csv_advice = {.archive = "unpack it, or save the workbook a
 std::string counted(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
+
+using ColumnNames = std::vector<std::string>;
+
+ColumnNames names_of(const CsvRow& row) {
+  ColumnNames names;
+  for (const auto& cell : row.cells)
+    names.emplace_back(trimmed(cell));
+  return names;
+}
+
+/// Returns the column names of the first record, parsed with another delimiter; empty if that
+/// fails.
+ColumnNames names_with(std::string_view text, char delimiter) {
+  ColumnNames names;
+  // The error that ends the parse after one record is never reported.
+  (void)parse_csv({}, text, delimiter, [&](const CsvRow& row) -> Status {
+    names = names_of(row);
+    return fail(Errc::stopped, "one record is enough");
+  });
+  return names;
+}
+
+bool all_numbers(const ColumnNames& names) {
+  return std::ranges::all_of(names,
+                             [](const auto& name) { return parse_finite(name).has_value(); });
+}
+
+/// The first record of a CSV file: column names, and error messages about missing ones.
+class CsvHeader {
+public:
+  /// `file` and `text` (the whole file) are used in messages.
+  CsvHeader(const std::string& file, std::string_view text, char delimiter, const CsvRow& row)
+      : file_{file}, text_{text}, delimiter_{delimiter}, line_{row.line}, names_{names_of(row)} {}
+
+  std::size_t columns() const { return names_.size(); }
+  const std::string& name(std::size_t column) const { return names_[column]; }
+
+  /// Returns the index of a column. Errors: Errc::data if no column or several columns have the
+  /// name. The message lists the columns, the closest name and the delimiter that the file seems to
+  /// use.
+  Result<std::size_t> find(const std::string& column) const {
+    const auto found = std::ranges::find(names_, column);
+    if (found == names_.end())
+      return failure(missing(column).error());
+    if (const auto count = std::ranges::count(names_, column); count > 1)
+      return fail(Errc::data, "{}:{}: {} columns have the name \"{}\"", file_, line_, count,
+                  echoed(column));
+    return static_cast<std::size_t>(found - names_.begin());
+  }
+
+private:
+  Status missing(const std::string& column) const {
+    return fail(Errc::data, "{}:{}: there is no column \"{}\"; the {} {}{}", file_, line_,
+                echoed(column), names_.size() == 1 ? "only column is" : "columns are",
+                quoted_list(names_), advice(column));
+  }
+
+  std::string advice(const std::string& column) const {
+    for (const auto delimiter : choice_words<Delimiter>) {
+      const auto character = character_of(*choice_named<Delimiter>(delimiter));
+      const auto names = character == delimiter_ ? ColumnNames{} : names_with(text_, character);
+      const bool has_column = std::ranges::find(names, column) != names.end();
+      if (has_column || (names_.size() == 1 && names.size() > 1 && character != ' '))
+        return fmt::format("; the delimiter seems to be a {0}: set data.table.delimiter: {0}",
+                           delimiter);
+    }
+    if (const auto near = suggest(column, names_); !near.empty())
+      return fmt::format("; did you mean \"{}\"?", echoed(near));
+    return all_numbers(names_) ? "; the first line must contain the names of the columns" : "";
+  }
+
+  std::string file_;
+  std::string_view text_;
+  char delimiter_;
+  std::size_t line_;
+  ColumnNames names_;
+};
 
 class CsvReader {
 public:

@@ -2,7 +2,6 @@
 
 #include "core/fail.hpp"
 #include "nn/onnx/draft.hpp"
-#include "nn/onnx/operators.hpp"
 
 #include <algorithm>
 
