@@ -125,10 +125,6 @@ private:
   LanguageSize size_;
 };
 
-void add_llama(const LanguageArguments& arguments) {
-  Llama{arguments}.add();
-}
-
 std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
                                                        const InputSpec& input) {
   const auto size = size_of_model(llama_sizes, model);
@@ -176,7 +172,7 @@ Family llama() {
           .help = "LLaMA, for tokens",
           .keys = keys_of_llama,
           .conflicts = conflicts_of_llama,
-          .add_language_model = add_llama,
+          .add_language_model = [](const LanguageArguments& arguments) { Llama{arguments}.add(); },
           .hugging_face = hugging_face_of_llama};
 }
 
