@@ -32,21 +32,6 @@ std::vector<std::int64_t> spread_over_classes(std::span<const std::int32_t> labe
   return places;
 }
 
-} // namespace
-
-void ImageDataset::keep_spread(std::int64_t count) {
-  const auto samples = spread_over_classes(labels_, count);
-  keep(samples);
-  keep_only(labels_, samples);
-}
-
-void ImageDataset::add_content(Sha256& sha) const {
-  sha.update(std::as_bytes(std::span{labels_}));
-  add_pixels(sha);
-}
-
-namespace {
-
 /// Returns Errc::data unless the model's classes and channels match the set's. Grey images fit a
 /// model of 3 channels: they are replicated.
 Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
@@ -97,6 +82,17 @@ Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const
 }
 
 } // namespace
+
+void ImageDataset::keep_spread(std::int64_t count) {
+  const auto samples = spread_over_classes(labels_, count);
+  keep(samples);
+  keep_only(labels_, samples);
+}
+
+void ImageDataset::add_content(Sha256& sha) const {
+  sha.update(std::as_bytes(std::span{labels_}));
+  add_pixels(sha);
+}
 
 Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split) {
   TROUPE_TRY(auto dataset, open_by_name(data, model, split));
