@@ -74,11 +74,6 @@ void set_sizes(Importer& importer, const ForeignWorld& world) {
     importer.set_default("data.limit", fmt::format("{}", *batch), "one batch");
 }
 
-void hint_at_script(Importer& importer) {
-  importer.hint("with accelerate, the script sets batch size, optimizer, schedule and epochs: set "
-                "data.batch_size (over all workers) and train");
-}
-
 void hint_at_nodes(Importer& importer, const ForeignContext& context) {
   if (context.world.machines == 1)
     return;
@@ -167,7 +162,9 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
     hint_at_processes(importer, context.world, "accelerate's launcher");
   hint_at_nodes(importer, context);
   if (!importer.has("data.batch_size"))
-    hint_at_script(importer);
+    importer.hint(
+        "with accelerate, the script sets batch size, optimizer, schedule and epochs: set "
+        "data.batch_size (over all workers) and train");
   set_sizes(importer, context.world);
   set_what_is_trained(importer);
   return std::move(importer).finish("accelerate", path);

@@ -90,7 +90,8 @@ public:
     TROUPE_TRY(add_nodes(*logits));
     ModelFiles files{.dtype = options_.dtype};
     place_initializers(files, false);
-    if (bytes_of(files.model) + other_bytes() >= options_.most_bytes) {
+    const auto others = draft_.nodes().bytes().size() + page; // page: estimate for names
+    if (bytes_of(files.model, graph_, options_.dtype) + others >= options_.most_bytes) {
       files = {.dtype = options_.dtype};
       place_initializers(files, true);
     }
@@ -105,15 +106,6 @@ private:
   /// mean is subtracted.
   bool takes_doubles() const { return options_.normalization && input_dims_.size() == 1; }
   void place_initializers(ModelFiles& files, bool beside) const;
-  std::uint64_t values_bytes(const Initializer& tensor) const {
-    return static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
-  }
-  std::uint64_t bytes_of(const std::vector<FilePart>& parts) const {
-    return onnx::bytes_of(parts, graph_, options_.dtype);
-  }
-  std::uint64_t other_bytes() const {
-    return draft_.nodes().bytes().size() + page; // page: estimate for names
-  }
   Message graph_head() const;
   void put_before(ModelFiles& files) const;
 
@@ -171,7 +163,8 @@ void ModelMaker::place_initializers(ModelFiles& files, bool beside) const {
       files.model.push_back({Message{}.message(5, described.text(9, tensor.bytes)).bytes()});
       continue;
     }
-    const auto bytes = values_bytes(tensor);
+    const auto bytes =
+        static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
     if (!beside) {
       described.begin(9, bytes);
       Message field;
@@ -214,7 +207,7 @@ void ModelMaker::put_before(ModelFiles& files) const {
   model.message(8, Message{}.text(1, "").integer(2, options_.opset));
   for (const auto& [key, value] : options_.metadata)
     model.message(14, Message{}.text(1, key).text(2, value));
-  model.begin(7, head.bytes().size() + bytes_of(files.model));
+  model.begin(7, head.bytes().size() + bytes_of(files.model, graph_, options_.dtype));
   files.model.insert(files.model.begin(), {model.bytes() + head.bytes()});
 }
 
