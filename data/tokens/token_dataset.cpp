@@ -143,8 +143,4 @@ Status check_vocabulary(std::int64_t tokens, const Config& config) {
               echoed(config.data.tokenizer.path), tokens, *config.model.vocabulary, tokens);
 }
 
-Status check_vocabulary(const TokenDataset& windows, const Config& config) {
-  return check_vocabulary(windows.file().traits().vocabulary_size, config);
-}
-
 } // namespace troupe::data

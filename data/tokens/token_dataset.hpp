@@ -51,7 +51,5 @@ Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split);
 /// Checks that the model has an embedding row for each of `tokens` tokens of data.tokenizer.
 /// Errors: Errc::data.
 Status check_vocabulary(std::int64_t tokens, const Config& config);
-/// Checks the same for the vocabulary of the windows' file.
-Status check_vocabulary(const TokenDataset& windows, const Config& config);
 
 } // namespace troupe::data

@@ -149,11 +149,6 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
           {"mlp_bias", false, false}};
 }
 
-/// The angles of rotary positions.
-bool is_constant_of_llama(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq");
-}
-
 HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec& input) {
   return {.architecture = "LlamaForCausalLM",
           .keys = hugging_face_keys_of_llama(model, input),
@@ -162,7 +157,9 @@ HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec&
                       {"initializer_range", initial_deviation}},
           .prefix = "model.",
           .table = "model.embed_tokens.weight",
-          .is_constant = is_constant_of_llama};
+          .is_constant = [](std::string_view name) { // the angles of rotary positions
+            return name.ends_with(".rotary_emb.inv_freq");
+          }};
 }
 
 } // namespace
