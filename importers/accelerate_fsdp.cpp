@@ -1,8 +1,8 @@
 // fsdp_config, and parallelism_config, which belongs to FSDP2.
 #include "core/suggestion.hpp"
-#include "importers/detail/maps.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // The job that accelerate starts, and its precision.
 #include "core/suggestion.hpp"
-#include "importers/detail/maps.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
 
 #include <fmt/format.h>

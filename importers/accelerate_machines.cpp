@@ -30,13 +30,6 @@ ForeignOutcome map_processes(const ForeignContext& context, const ForeignEntry& 
                 "workers of each node");
 }
 
-ForeignOutcome map_machines(const ForeignContext&, const ForeignEntry& entry) {
-  const auto machines = whole_of(entry);
-  if (!machines || *machines < 1)
-    return wrong(entry, "a whole number, at least 1");
-  return mapped({{"cluster.nodes", fmt::format("{}", *machines)}});
-}
-
 bool is_address(std::string_view text) {
   return !text.empty() && text.size() < 254 && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':';
@@ -112,7 +105,7 @@ ForeignRows accelerate_machine_rows() {
   return {
       {"num_processes", Fate::mapped, "`devices.count`: the processes of one machine",
        map_processes},
-      {"num_machines", Fate::mapped, "`cluster.nodes`", map_machines},
+      {"num_machines", Fate::mapped, "`cluster.nodes`", count_to("cluster.nodes")},
       {"machine_rank", Fate::mapped, "0 leads (`cluster.listen`), the others join (`cluster.join`)",
        map_rank},
       {"main_process_ip", Fate::mapped,

@@ -1,6 +1,6 @@
 // DeepSpeed's keys for the communication of gradients.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // fp16, bf16, amp and torch_autocast.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 
@@ -13,18 +13,13 @@ namespace {
 
 constexpr std::string_view fp16 = "fp16.enabled";
 
-ForeignOutcome map_enabled(const ForeignContext& context, const ForeignEntry& entry,
-                           const char* mode) {
-  ForeignSettings settings = {{"precision.mode", mode}};
-  if (entry.key == fp16 && !context.find("fp16.loss_scale_window")) // 2000 is PyTorch's
-    settings.push_back({"precision.loss_scale.growth_interval", "1000", Firmness::default_value});
-  return if_on(entry, mapped(std::move(settings), "parameters are kept in fp32, as in DeepSpeed"),
-               "true or false, or \"auto\"");
-}
-
 ForeignMap enables(const char* mode) {
   return [mode](const ForeignContext& context, const ForeignEntry& entry) {
-    return map_enabled(context, entry, mode);
+    ForeignSettings settings = {{"precision.mode", mode}};
+    if (entry.key == fp16 && !context.find("fp16.loss_scale_window")) // 2000 is PyTorch's
+      settings.push_back({"precision.loss_scale.growth_interval", "1000", Firmness::default_value});
+    return if_on(entry, mapped(std::move(settings), "parameters are kept in fp32, as in DeepSpeed"),
+                 "true or false, or \"auto\"");
   };
 }
 

@@ -1,7 +1,7 @@
 // config.json of Hugging Face's GPT-2 and LLaMA. Missing keys get the defaults of GPT2Config and
 // LlamaConfig: the sizes of gpt2 and llama-7b, and the default of each other key.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 

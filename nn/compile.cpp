@@ -2,16 +2,15 @@
 
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
+#include "nn/config_check.hpp"
 #include "nn/cost.hpp"
-#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/modules.hpp"
 #include "nn/passes/annotate.hpp"
-#include "nn/passes/autocast.hpp"
 #include "nn/passes/autodiff.hpp"
-#include "nn/passes/choose_recompute.hpp"
 #include "nn/passes/drop_casts.hpp"
 #include "nn/passes/fuse_training.hpp"
+#include "nn/passes/recompute.hpp"
 #include "nn/validate.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "nn/cost.hpp"
 
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 #include <algorithm>
 

@@ -22,6 +22,10 @@ ForeignRows deepspeed_offload_rows();
 ForeignRows deepspeed_communication_rows();
 ForeignRows deepspeed_other_rows(); ///< logs, profilers, checkpoints, unsupported methods
 
+/// Derives the number of processes if a DeepSpeed file has all three numbers of its batch; nothing
+/// else in the file states it.
+ForeignWorld deepspeed_world(const ForeignDocument& document);
+
 /// Return a row for each key; all have the same outcome.
 ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys);
 ForeignRows built_in(std::string_view says, std::initializer_list<const char*> keys);

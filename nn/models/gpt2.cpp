@@ -136,10 +136,6 @@ private:
   std::int32_t places_of_dropout_ = 0;
 };
 
-void add_gpt2(const LanguageArguments& arguments) {
-  Gpt2{arguments}.add();
-}
-
 std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
                                                       const InputSpec& input) {
   const auto size = size_of_gpt2(model);
@@ -195,7 +191,7 @@ Family gpt2() {
           .help = "GPT-2, for tokens",
           .keys = keys_of_gpt2,
           .conflicts = conflicts_of_gpt2,
-          .add_language_model = add_gpt2,
+          .add_language_model = [](const LanguageArguments& arguments) { Gpt2{arguments}.add(); },
           .hugging_face = hugging_face_of_gpt2};
 }
 

@@ -125,10 +125,6 @@ private:
   LanguageSize size_;
 };
 
-void add_llama(const LanguageArguments& arguments) {
-  Llama{arguments}.add();
-}
-
 std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
                                                        const InputSpec& input) {
   const auto size = size_of_model(llama_sizes, model);
@@ -153,11 +149,6 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
           {"mlp_bias", false, false}};
 }
 
-/// The angles of rotary positions.
-bool is_constant_of_llama(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq");
-}
-
 HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec& input) {
   return {.architecture = "LlamaForCausalLM",
           .keys = hugging_face_keys_of_llama(model, input),
@@ -166,7 +157,9 @@ HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec&
                       {"initializer_range", initial_deviation}},
           .prefix = "model.",
           .table = "model.embed_tokens.weight",
-          .is_constant = is_constant_of_llama};
+          .is_constant = [](std::string_view name) { // the angles of rotary positions
+            return name.ends_with(".rotary_emb.inv_freq");
+          }};
 }
 
 } // namespace
@@ -176,7 +169,7 @@ Family llama() {
           .help = "LLaMA, for tokens",
           .keys = keys_of_llama,
           .conflicts = conflicts_of_llama,
-          .add_language_model = add_llama,
+          .add_language_model = [](const LanguageArguments& arguments) { Llama{arguments}.add(); },
           .hugging_face = hugging_face_of_llama};
 }
 

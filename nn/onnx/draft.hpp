@@ -72,4 +72,8 @@ private:
   std::vector<std::pair<TensorId, std::string>> renamed_;
 };
 
+/// Adds a node of an evaluation graph. Errors: unsupported for an op without an ONNX form (by
+/// name).
+Status add_node(Draft& draft, const Node& node);
+
 } // namespace troupe::nn::onnx

@@ -87,10 +87,7 @@ inline constexpr OpRecord bias = {
     .in_place = 1,
 };
 
-inline constexpr OpRecord bias_backward = {
-    .op = Op::bias_backward,
-    .kind = OpKind::backward,
-    .check = check_addend_gradient<Op::bias>,
-};
+inline constexpr auto bias_backward =
+    backward_op(Op::bias_backward, check_addend_gradient<Op::bias>);
 
 } // namespace troupe::nn::ops

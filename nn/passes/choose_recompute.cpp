@@ -1,10 +1,8 @@
-#include "nn/passes/choose_recompute.hpp"
+#include "nn/passes/recompute.hpp"
 
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
 #include "nn/modules.hpp"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 #include <algorithm>
 #include <array>

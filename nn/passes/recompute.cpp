@@ -1,6 +1,6 @@
 #include "nn/passes/recompute.hpp"
 
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 #include "nn/passes/detail/rewrite.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #include "nn/compile.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 #include "nn/passes/plan_memory.hpp"
 #include "tests/nn/graph_runner.hpp"
 
