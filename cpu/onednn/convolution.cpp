@@ -6,7 +6,6 @@
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/detail/slices.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
-#include "cpu/onednn/detail/winograd_bf16.hpp"
 #include "cpu/onednn/lowering.hpp"
 
 #include <array>

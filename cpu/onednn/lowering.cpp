@@ -6,7 +6,6 @@
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/instruction_set.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
-#include "cpu/onednn/detail/winograd_bf16.hpp"
 
 #include <algorithm>
 

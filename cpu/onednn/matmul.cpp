@@ -1,7 +1,6 @@
 // Maps the matrix nodes of a graph to products.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/gradient_tiles.hpp"
 #include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/products.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
@@ -103,25 +102,6 @@ private:
   DType dtype_;
   std::vector<float> factor_;
 };
-
-template <class Product>
-Result<StepPtr> lower_with_weights(Lowering& lowering, const Node& node,
-                                   const ProductProblem& problem) {
-  auto product = std::make_unique<Product>(lowering, node, problem);
-  TROUPE_TRY(product->take_weights(lowering));
-  return product;
-}
-
-Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
-                              Direction direction) {
-  if (direction == Direction::backward_weight && has_gradient_tiles(problem))
-    return gradient_by_tiles(lowering, node, problem);
-  if (direction == Direction::backward_weight)
-    return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
-  if (direction == Direction::forward)
-    return lower_with_weights<ProductForward>(lowering, node, problem);
-  return lower_with_weights<ProductBackwardData>(lowering, node, problem);
-}
 
 /// Whether a product of activations of this type adds the bias itself, before it rounds.
 bool adds_bias(const Lowering& lowering, const Node& node) {

@@ -1,5 +1,3 @@
-#include "cpu/onednn/detail/winograd_bf16.hpp"
-
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/instruction_set.hpp"
