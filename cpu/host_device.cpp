@@ -1,6 +1,7 @@
 #include "cpu/host_device.hpp"
 
 #include "core/cores.hpp"
+#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/kernels/kernels.hpp"
@@ -9,8 +10,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -31,6 +35,48 @@ void enqueue_for(Stream& stream, std::size_t elements, Work work, std::size_t gr
   });
 }
 
+constexpr std::size_t alignment = 64;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
+  return fail(Errc::out_of_memory, "the host cannot allocate {} of {}; try {}",
+              describe_bytes(bytes), to_string(kind), settings_that_help(kind));
+}
+
+std::byte* first_huge_page(void* mapping) {
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  return static_cast<std::byte*>(mapping) + (round_up(address, huge_page) - address);
+}
+
+/// Allocates zeroed, 64-byte aligned memory; large buffers use huge pages if the system has them.
+Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
+                                std::shared_ptr<MemoryAccount> account) {
+  if (bytes < 2 * huge_page) {
+    const auto rounded = round_up(std::max<std::size_t>(bytes, 1), alignment);
+    void* const memory = std::aligned_alloc(alignment, rounded);
+    if (!memory)
+      return no_room(bytes, kind);
+    std::memset(memory, 0, rounded);
+    return std::make_shared<CountedBuffer>(memory, bytes, kind, std::move(account),
+                                           [memory] { std::free(memory); });
+  }
+  // Whole huge pages, so that a step's big arena costs few page faults and few TLB misses.
+  const auto mapped = round_up(bytes, huge_page) + huge_page;
+  if (mapped < bytes)
+    return no_room(bytes, kind);
+  void* const mapping =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return no_room(bytes, kind);
+  madvise(mapping, mapped, MADV_HUGEPAGE);
+  return std::make_shared<CountedBuffer>(first_huge_page(mapping), bytes, kind, std::move(account),
+                                         [mapping, mapped] { munmap(mapping, mapped); });
+}
+
 } // namespace
 
 HostDevice::HostDevice(int index, int threads, Backing backing) : backing_{backing} {
@@ -43,8 +89,12 @@ HostDevice::HostDevice(int index, int threads, Backing backing) : backing_{backi
 }
 
 Result<BufferPtr> HostDevice::allocate(std::size_t bytes, MemoryKind kind) {
-  return backing_ == Backing::none ? count_host(bytes, kind, account_)
-                                   : allocate_host(bytes, kind, account_);
+  if (backing_ == Backing::memory)
+    return allocate_host(bytes, kind, account_);
+  // An address in the first page, which is never mapped, so that access faults. Offsets of null
+  // would be undefined.
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{alignment});
+  return std::make_shared<CountedBuffer>(nowhere, bytes, kind, account_);
 }
 
 std::unique_ptr<Stream> HostDevice::create_stream(const StreamOptions& options) {

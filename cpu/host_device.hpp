@@ -3,7 +3,7 @@
 
 #include "core/device/device.hpp"
 #include "core/device/executable.hpp"
-#include "cpu/detail/host_memory.hpp"
+#include "core/device/memory_account.hpp"
 #include "cpu/host_stream.hpp"
 
 #include <cstdint>

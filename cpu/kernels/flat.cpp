@@ -3,6 +3,8 @@
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
+namespace {
+
 void add(float* __restrict destination, const float* __restrict source, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i)
     destination[i] += source[i];
@@ -50,8 +52,6 @@ bool all_finite(const float* values, std::size_t elements) {
   return found == 0;
 }
 
-namespace {
-
 /// T: the type that is stored (OptimizerArguments::stored).
 template <class T>
 void sgd(const OptimizerArguments& arguments, const OptimizerRange& range) {
@@ -90,8 +90,6 @@ void adam(const OptimizerArguments& arguments, const OptimizerRange& range) {
   }
 }
 
-} // namespace
-
 void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range) {
   with_element(arguments.stored, [&]<class T>(T) {
     if (arguments.kind == OptimizerKind::sgd)
@@ -99,6 +97,17 @@ void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& r
     else
       adam<T>(arguments, range);
   });
+}
+
+} // namespace
+
+void set_flat(Kernels& kernels) {
+  kernels.add = add;
+  kernels.add_product = add_product;
+  kernels.scale = scale;
+  kernels.squared_norm = squared_norm;
+  kernels.all_finite = all_finite;
+  kernels.optimizer_step = optimizer_step;
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

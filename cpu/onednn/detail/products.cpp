@@ -3,7 +3,6 @@
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/matrix_product.hpp"
-#include "cpu/onednn/detail/packed_weights.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/detail/slices.hpp"
 
