@@ -3,7 +3,6 @@
 // time, in forward, and again in backward. Products are those of small_products.hpp, in f32. There
 // may be more positions of keys and values than of queries, in another type: caches.
 #include "cpu/kernels/detail/attention_rows.hpp"
-#include "cpu/kernels/detail/transpose.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -66,8 +66,8 @@ struct ChunkProducts {
 class LinearCrossEntropyStep : public Step {
 public:
   LinearCrossEntropyStep(const Lowering& lowering, const Node& node, bool backward)
-      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
-        dtype_{lowering.graph[node.inputs[0]].dtype}, multiplied_{lowering.compute_type(dtype_)} {
+      : node_{node}, head_{lowering.graph, node}, dtype_{lowering.graph[node.inputs[0]].dtype},
+        multiplied_{lowering.compute_type(dtype_)} {
     const auto &x = lowering.graph[node.inputs[0]].shape,
                &weight = lowering.graph[node.inputs[1]].shape;
     shape_ = {x[0], x[1], weight[0]};
@@ -140,7 +140,6 @@ protected:
 
   Node node_;
   HeadLoss head_;
-  RowLosses losses_;
   DType dtype_, multiplied_; ///< of x, and of the products' operands
   LogitShape shape_{};
 
@@ -177,18 +176,18 @@ public:
 
   Status run(const Frame& frame) override {
     const auto labels = head_.labels(frame);
-    TROUPE_TRY(const auto count, count_labels(labels, classes()));
+    TROUPE_TRY(const auto count, head_.counted(frame));
     auto* const totals = head_.totals(frame);
-    losses_.begin(head_.rows());
+    head_.begin();
     for_chunks(frame, nullptr, [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           const auto n = static_cast<std::size_t>(chunk.first) + i;
-          totals[n] = losses_.add(n, chunk.logits + i * classes(), labels[n]);
+          totals[n] = head_.add(n, chunk.logits + i * classes(), labels[n]);
         }
       });
     });
-    head_.write(frame, losses_, count);
+    head_.write(frame, count);
     return {};
   }
 };
@@ -199,9 +198,9 @@ public:
       : LinearCrossEntropyStep{lowering, node, true} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), classes()));
+    TROUPE_TRY(const auto count, head_.counted(frame));
     const double share = head_.share(frame, count);
-    losses_.begin(head_.rows());
+    head_.begin();
     auto* const dweight = head_.dweight(frame);
     parallel_for(classes() * head_.width(), convert_grain, [&](std::size_t begin, std::size_t end) {
       std::fill(dweight + begin, dweight + end, 0.0f);
@@ -218,7 +217,7 @@ public:
       multiply(frame, chunk, dweight);
     });
     if (head_.given_by_backward())
-      head_.write(frame, losses_, count);
+      head_.write(frame, count);
     return {};
   }
 
@@ -226,8 +225,8 @@ private:
   /// Replaces a row's logits by their gradients.
   void differentiate(const Frame& frame, std::size_t n, float* logits, double share) {
     const auto label = head_.labels(frame)[n];
-    const float total = head_.given_by_backward() ? losses_.add(n, logits, label)
-                                                  : head_.totals_of_forward(frame)[n];
+    const float total =
+        head_.given_by_backward() ? head_.add(n, logits, label) : head_.totals_of_forward(frame)[n];
     if (label < 0) {
       std::fill_n(logits, classes(), 0.0f);
       return;

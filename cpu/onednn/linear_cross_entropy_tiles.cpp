@@ -92,8 +92,9 @@ constexpr std::size_t most_rows = 1024;
 class HeadByTiles : public Step {
 public:
   HeadByTiles(const Lowering& lowering, const Node& node, int products, bool backward)
-      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
-        blocks_{head_.classes(), static_cast<std::size_t>(lowering.options.threads)},
+      : node_{node}, head_{lowering.graph, node}, blocks_{head_.classes(),
+                                                          static_cast<std::size_t>(
+                                                              lowering.options.threads)},
         backward_{backward}, rows_{std::min(head_.rows(), most_rows)}, sums_{blocks_.lanes(),
                                                                              rows_} {
     name = to_string(node.op);
@@ -140,8 +141,8 @@ protected:
       const double logarithm = sums_.total(row);
       total(row, static_cast<float>(logarithm));
       if (labels[row] >= 0)
-        losses_.add(first + row, logarithm, sums_.sum(row, &LogitSums::of_label),
-                    sums_.sum(row, &LogitSums::all) / static_cast<double>(head_.classes()));
+        head_.add(first + row, logarithm, sums_.sum(row, &LogitSums::of_label),
+                  sums_.sum(row, &LogitSums::all) / static_cast<double>(head_.classes()));
     }
   }
   std::size_t dx_floats() const { return kernels().logits.dx_floats(rows_, head_.width()); }
@@ -152,7 +153,6 @@ protected:
 
   Node node_;
   HeadLoss head_;
-  RowLosses losses_;
   ClassBlocks blocks_;
 
 private:
@@ -173,13 +173,13 @@ public:
   HeadForward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 1, false} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), head_.classes()));
-    losses_.begin(head_.rows());
+    TROUPE_TRY(const auto count, head_.counted(frame));
+    head_.begin();
     for_rows(frame, [&](const LossRows& rows, std::size_t first) {
       add_losses(frame, rows, first,
                  [&](std::size_t row, float total) { head_.totals(frame)[first + row] = total; });
     });
-    head_.write(frame, losses_, count);
+    head_.write(frame, count);
     return {};
   }
 };
@@ -189,15 +189,15 @@ public:
   HeadBackward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 3, true} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), head_.classes()));
+    TROUPE_TRY(const auto count, head_.counted(frame));
     share_ = head_.share(frame, count);
-    losses_.begin(head_.rows());
+    head_.begin();
     for_rows(frame, [&](const LossRows& rows, std::size_t first) {
       set_rows(frame, rows, first);
       multiply(frame, rows, first);
     });
     if (head_.given_by_backward())
-      head_.write(frame, losses_, count);
+      head_.write(frame, count);
     return {};
   }
 

@@ -89,7 +89,6 @@ private:
 
   Lowering(HostDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, device_{device} {}
-  Status place();
   void store_parameters();
   Status take_layout(const StorageLayout& given);
 

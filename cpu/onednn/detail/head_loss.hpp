@@ -11,45 +11,6 @@
 
 namespace troupe::cpu {
 
-/// The sum of all rows' losses: they are added in row order, whichever thread computed them.
-class RowLosses {
-public:
-  RowLosses(double label_smoothing, std::size_t classes)
-      : smoothing_{label_smoothing}, classes_{classes} {}
-
-  void begin(std::size_t rows) { losses_.assign(rows, 0.0); }
-  /// Adds the loss of row n; returns the logarithm of the sum of its exponentials.
-  float add(std::size_t n, const float* logits, std::int32_t label) {
-    const auto [most, sum] = kernels().exponential_sum(logits, classes_);
-    const double total = double{most} + std::log(double{sum});
-    if (label >= 0)
-      losses_[n] = loss(total, double{logits[label]}, smoothing_ > 0 ? mean(logits) : 0);
-    return static_cast<float>(total);
-  }
-  /// Adds the loss of row n, which has a label, from the logarithm of the sum of its exponentials,
-  /// the label's logit and the mean of all logits.
-  void add(std::size_t n, double total, double of_label, double mean) {
-    losses_[n] = loss(total, of_label, mean);
-  }
-  double sum() const { return std::accumulate(losses_.begin(), losses_.end(), 0.0); }
-
-private:
-  /// Szegedy et al. 2016, section 7.
-  double loss(double total, double of_label, double mean) const {
-    return (1 - smoothing_) * (total - of_label) + smoothing_ * (total - mean);
-  }
-  double mean(const float* logits) const {
-    double sum = 0;
-    for (std::size_t c = 0; c < classes_; ++c)
-      sum += double{logits[c]} / static_cast<double>(classes_);
-    return sum;
-  }
-
-  double smoothing_;
-  std::size_t classes_;
-  std::vector<double> losses_; ///< by row
-};
-
 class HeadLoss {
 public:
   HeadLoss(const Graph& graph, const Node& node)
@@ -60,7 +21,6 @@ public:
   std::size_t rows() const { return rows_; }
   std::size_t width() const { return width_; }
   std::size_t classes() const { return classes_; }
-  double smoothing() const { return double{attributes_.label_smoothing}; }
   /// Whether backward also computes the loss.
   bool given_by_backward() const { return attributes_.loss; }
   double operations(int products) const {
@@ -76,6 +36,10 @@ public:
   const float* totals_of_forward(const Frame& frame) const {
     return frame.data<float>(node_.inputs[3]);
   }
+  /// Returns the number of rows with a label. Errors: data, for a label that is not a class.
+  Result<std::size_t> counted(const Frame& frame) const {
+    return count_labels(labels(frame), classes_);
+  }
   float* dweight(const Frame& frame) const { return frame.data<float>(node_.outputs[1]); }
 
   /// Factor of a row's gradient if `counted` rows have labels.
@@ -89,16 +53,42 @@ public:
   /// of_label(share()).
   float spread() const { return static_cast<float>(smoothing() / static_cast<double>(classes_)); }
   float of_label(double share) const { return static_cast<float>((1 - smoothing()) * share); }
-  /// Writes the loss of all added rows, and the number of rows that count.
-  void write(const Frame& frame, const RowLosses& losses, std::size_t counted) const {
+
+  /// Forgets the losses of rows.
+  void begin() { losses_.assign(rows_, 0.0); }
+  /// Adds the loss of row n; returns the logarithm of the sum of its exponentials.
+  float add(std::size_t n, const float* logits, std::int32_t label) {
+    const auto [most, sum] = kernels().exponential_sum(logits, classes_);
+    const double total = double{most} + std::log(double{sum});
+    if (label >= 0)
+      add(n, total, double{logits[label]}, smoothing() > 0 ? mean(logits) : 0);
+    return static_cast<float>(total);
+  }
+  /// Adds the loss of row n, which has a label, from the logarithm of the sum of its exponentials,
+  /// the label's logit and the mean of all logits (Szegedy et al. 2016, section 7).
+  void add(std::size_t n, double total, double of_label, double mean) {
+    losses_[n] = (1 - smoothing()) * (total - of_label) + smoothing() * (total - mean);
+  }
+  /// Writes the loss of all added rows, and the number of rows that count. Rows are added up in
+  /// order, whichever thread computed their losses.
+  void write(const Frame& frame, std::size_t counted) const {
     const std::size_t loss = given_by_backward() ? 2 : 0, count = given_by_backward() ? 3 : 2;
     *frame.data<float>(node_.outputs[loss]) =
-        counted > 0 ? static_cast<float>(losses.sum() / mean_rows(counted)) : 0.0f;
+        counted > 0 ? static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) /
+                                         mean_rows(counted))
+                    : 0.0f;
     *frame.data<float>(node_.outputs[count]) = static_cast<float>(counted);
   }
 
 private:
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  double smoothing() const { return double{attributes_.label_smoothing}; }
+  double mean(const float* logits) const {
+    double sum = 0;
+    for (std::size_t c = 0; c < classes_; ++c)
+      sum += double{logits[c]} / static_cast<double>(classes_);
+    return sum;
+  }
   double mean_rows(std::size_t counted) const {
     return attributes_.rows > 0 ? attributes_.rows : static_cast<double>(counted);
   }
@@ -106,6 +96,7 @@ private:
   Node node_;
   LossAttributes attributes_;
   std::size_t rows_, width_, classes_;
+  std::vector<double> losses_; ///< by row
 };
 
 /// Whether a head in bf16 is computed by our kernels (kernels/logits_amx.cpp): its operands are

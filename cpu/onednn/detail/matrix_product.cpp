@@ -46,7 +46,7 @@ void MatrixProduct::choose(const Library& library, ProductTeam team) {
   if (together && all_f32 && !is_small_of_many_rows(a_, c_))
     return;
   if (together && !end_.accumulate && !is_f32(a_) && is_weight_gradient(a_, b_, c_)) {
-    primitive_ = weight_gradient(library, {b_.rows, b_.columns, a_.rows, b_.dtype});
+    primitive_ = weight_gradient(library, b_.rows, b_.columns, a_.rows, b_.dtype);
     arguments_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS};
   }
   if (primitive_ && !primitive_->is_reference())

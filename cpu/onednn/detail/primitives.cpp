@@ -264,11 +264,12 @@ Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const
            {DNNL_ARG_DST, pd.dst_desc()}}};
 }
 
-Primitive weight_gradient(const Library& library, const WeightGradientProblem& p) {
-  const Descriptor x{{p.rows, p.in}, data_type(p.dtype), Tag::ab};
-  const Descriptor weights{{p.out, p.in}, data_type(p.dtype), Tag::ab};
-  const Descriptor dweights{{p.out, p.in}, dnnl::memory::data_type::f32, Tag::ab};
-  const Descriptor y{{p.rows, p.out}, data_type(p.dtype), Tag::ab};
+Primitive weight_gradient(const Library& library, std::int64_t rows, std::int64_t in,
+                          std::int64_t out, DType dtype) {
+  const Descriptor x{{rows, in}, data_type(dtype), Tag::ab};
+  const Descriptor weights{{out, in}, data_type(dtype), Tag::ab};
+  const Descriptor dweights{{out, in}, dnnl::memory::data_type::f32, Tag::ab};
+  const Descriptor y{{rows, out}, data_type(dtype), Tag::ab};
   const auto forward = describe_primitive<dnnl::inner_product_forward>(
       library, dnnl::primitive_attr{}, dnnl::prop_kind::forward_training, x, weights, y);
   const auto pd =

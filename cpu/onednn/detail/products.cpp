@@ -21,7 +21,7 @@ Slicing slice_rows(const ProductProblem& p, int threads) {
   const auto row_bytes = (p.in + p.out) * static_cast<std::int64_t>(size_of(p.stored));
   const auto slicing = slice_batch(p.images, std::max(bytes / row_bytes, default_rows), threads);
   const bool worth_it = p.computed != DType::f32 && slicing.images >= least_rows;
-  return worth_it ? slicing : Slicing{p.images, 1, false};
+  return worth_it ? slicing : Slicing{p.images, 1, false, threads};
 }
 
 Slicing slice(const ProductProblem& p, int threads) {
@@ -46,7 +46,7 @@ bool packs(const Lowering& lowering, const Node& node, const ProductProblem& p) 
 /// Returns the product of one slice, made for the threads that will run it.
 MatrixProduct slice_product(const Lowering& lowering, const Node& node, const ProductProblem& p,
                             const Slicing& slicing, bool forward) {
-  const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const ThreadScope scope{slicing.inner_threads()};
   const std::int64_t rows = slicing.images * p.rows;
   auto weight = weight_of(p, forward, p.computed);
   weight.packed = packs(lowering, node, p);
@@ -97,9 +97,7 @@ protected:
   ProductBySlices(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                   Direction direction)
       : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
-        threads_{lowering.options.threads}, product_{slice_product(
-                                                lowering, node, problem, slicing_,
-                                                direction == Direction::forward)},
+        product_{slice_product(lowering, node, problem, slicing_, direction == Direction::forward)},
         library_bytes_{aligned(product_.scratchpad_bytes())} {
     operations = problem.operations();
   }
@@ -112,7 +110,6 @@ protected:
   ProductProblem problem_;
   const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read
   Slicing slicing_;
-  int threads_;
   MatrixProduct product_;
   std::size_t library_bytes_, x_bytes_ = 0, y_bytes_ = 0;
 };
@@ -144,7 +141,7 @@ public:
     return {};
   }
 
-  std::size_t scratch_bytes() const override { return slicing_.workers(threads_) * slice_bytes(); }
+  std::size_t scratch_bytes() const override { return slicing_.workers() * slice_bytes(); }
 
   Status run(const Frame& frame) override {
     auto* const x = frame.data<std::byte>(node_.inputs[0]);
@@ -152,8 +149,8 @@ public:
     auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
     const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
     const std::int64_t rows = rows_of_slice();
-    begin_consumers(frame, slicing_.workers(threads_));
-    for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t index, std::size_t worker) {
       std::byte* const library = frame.scratch() + worker * slice_bytes();
       std::byte* place = library + library_bytes_;
       std::byte* from =
@@ -209,7 +206,7 @@ public:
   }
 
   std::size_t scratch_bytes() const override {
-    return packed_bytes() + slicing_.workers(threads_) * slice_bytes();
+    return packed_bytes() + slicing_.workers() * slice_bytes();
   }
 
   Status run(const Frame& frame) override {
@@ -219,8 +216,8 @@ public:
     const std::int64_t rows = rows_of_slice();
     const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
     const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
-    begin_consumers(frame, slicing_.workers(threads_));
-    for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t index, std::size_t worker) {
       std::byte* const library = frame.scratch() + packed_bytes() + worker * slice_bytes();
       std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
       std::byte* const to =

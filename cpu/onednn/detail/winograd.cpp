@@ -47,8 +47,8 @@ public:
   WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
                      const ParameterCopy* weights, bool turned, const Epilogue& epilogue)
       : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
-        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights},
-        turned_{turned}, finish_{node, stored, epilogue, sizes.shape.out} {
+        slicing_{slice_tiles(sizes, threads)}, weights_{weights}, turned_{turned},
+        finish_{node, stored, epilogue, sizes.shape.out} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     x_bytes_ = widen_ ? aligned(images * sizes.x * sizeof(float)) : 0;
     y_bytes_ = widen_ ? aligned(images * sizes.y * sizeof(float)) : 0;
@@ -58,15 +58,15 @@ public:
 
   std::size_t scratch_bytes() const override {
     return sizes_.transformed_bytes + team() * sizes_.block_bytes +
-           slicing_.workers(threads_) * (x_bytes_ + y_bytes_);
+           slicing_.workers() * (x_bytes_ + y_bytes_);
   }
 
   Status run(const Frame& frame) override {
     auto* const u = reinterpret_cast<float*>(frame.scratch());
     transform_weights(frame, u);
     const auto images = static_cast<std::size_t>(slicing_.images);
-    begin_consumers(frame, slicing_.workers(threads_));
-    for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t slice, std::size_t worker) {
       const std::size_t first = static_cast<std::size_t>(slice) * images;
       auto* const x = frame.data<std::byte>(node_.inputs[0]) + first * sizes_.x * size_of(stored_);
       auto* const y = frame.data<std::byte>(node_.outputs[0]) + first * sizes_.y * size_of(stored_);
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  std::size_t team() const { return static_cast<std::size_t>(threads_); }
+  std::size_t team() const { return static_cast<std::size_t>(slicing_.threads); }
 
   void transform_weights(const Frame& frame, float* u) const {
     const auto* const weights = weights_ ? reinterpret_cast<const float*>(weights_->data())
@@ -124,7 +124,6 @@ private:
   bool widen_;
   TileSizes sizes_;
   Slicing slicing_;
-  int threads_;
   const ParameterCopy* weights_;
   bool turned_;
   FinishConvolution finish_;
