@@ -5,8 +5,7 @@
 #include "core/device/quantized.hpp"
 #include "core/random.hpp"
 #include "cpu/kernels/detail/views.hpp"
-#include "cpu/kernels/logits.hpp"
-#include "cpu/kernels/weight_gradient.hpp"
+#include "cpu/kernels/tile_kernels.hpp"
 
 #include <type_traits>
 #include <vector>

@@ -115,11 +115,6 @@ private:
     std::vector<StepPtr> forward, backward;
     std::vector<const ParameterCopy*> copies;
   };
-  /// Profile of one step.
-  struct Timing {
-    double seconds = 0;
-    std::size_t runs = 0;
-  };
 
   Status lower_nodes(Lowering& lowering) {
     std::vector<Step*> steps;
@@ -143,15 +138,11 @@ private:
       for (const auto* steps : {&unit.forward, &unit.backward})
         for (const auto& step : *steps)
           scratch = std::max(scratch, step->scratch_bytes());
-    const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
-                          std::byte*& address) -> Status {
-      TROUPE_TRY(buffer, device_.allocate(bytes, kind));
-      address = buffer->data();
-      return {};
-    };
-    TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
-    TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
-    return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
+    TROUPE_TRY(arena_, device_.allocate(plan_.arena_bytes, MemoryKind::activations));
+    TROUPE_TRY(own_, device_.allocate(lowering.own_bytes, MemoryKind::activations));
+    TROUPE_TRY(scratch_, device_.allocate(scratch, MemoryKind::workspace));
+    memory_ = {arena_->data(), own_->data(), scratch_->data()};
+    return {};
   }
 
   void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
@@ -209,7 +200,7 @@ private:
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
   bool profiling_ = false;
-  std::map<const Step*, Timing> timings_;
+  std::map<const Step*, ProfileLine> timings_; ///< runs and seconds of each step
 };
 
 } // namespace

@@ -175,28 +175,21 @@ std::optional<Primitive> convolution_forward(const Library& library,
                                              const ConvolutionProblem& problem,
                                              const Descriptor* weights,
                                              const Epilogue& epilogue) try {
-  if (epilogue.bias) {
-    const ConvolutionDescriptors d{problem, weights, problem.activations};
-    const Descriptor bias{{problem.out}, dnnl::memory::data_type::f32, Tag::a};
-    const auto pd = describe_primitive<dnnl::convolution_forward>(
-        library, attributes(epilogue, d.y), dnnl::prop_kind::forward_inference, algorithm, d.x,
-        d.weights, bias, d.y, d.strides, d.padding, d.padding);
-    return Primitive{library,
-                     dnnl::convolution_forward{pd},
-                     pd,
-                     {{DNNL_ARG_SRC, pd.src_desc()},
-                      {DNNL_ARG_WEIGHTS, pd.weights_desc()},
-                      {DNNL_ARG_BIAS, bias},
-                      {DNNL_ARG_DST, pd.dst_desc()},
-                      {residual_argument, d.y}}};
-  }
-  const auto pd = describe_forward(library, {problem, weights, problem.activations});
+  const ConvolutionDescriptors d{problem, weights, problem.activations};
+  const Descriptor bias{{problem.out}, dnnl::memory::data_type::f32, Tag::a};
+  const auto pd = epilogue.bias
+                      ? describe_primitive<dnnl::convolution_forward>(
+                            library, attributes(epilogue, d.y), dnnl::prop_kind::forward_inference,
+                            algorithm, d.x, d.weights, bias, d.y, d.strides, d.padding, d.padding)
+                      : describe_forward(library, d);
   return Primitive{library,
                    dnnl::convolution_forward{pd},
                    pd,
                    {{DNNL_ARG_SRC, pd.src_desc()},
                     {DNNL_ARG_WEIGHTS, pd.weights_desc()},
-                    {DNNL_ARG_DST, pd.dst_desc()}}};
+                    {DNNL_ARG_BIAS, bias},
+                    {DNNL_ARG_DST, pd.dst_desc()},
+                    {residual_argument, d.y}}};
 } catch (const dnnl::error&) {
   return std::nullopt;
 }

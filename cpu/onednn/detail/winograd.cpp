@@ -209,16 +209,6 @@ private:
   std::size_t x_bytes_, y_bytes_, result_bytes_, library_bytes_;
 };
 
-/// Describes weights (out, in, 3, 3) that are stored as (3, 3, in, out) if `in_rows`, else as (3,
-/// 3, out, in).
-dnnl::memory::desc by_point(const ConvolutionProblem& p, bool in_rows) {
-  const auto in_stride = in_rows ? p.out : 1, out_stride = in_rows ? 1 : p.in;
-  const auto plane = p.in * p.out;
-  return {{p.out, p.in, 3, 3},
-          dnnl::memory::data_type::f32,
-          dnnl::memory::dims{out_stride, in_stride, 3 * plane, plane}};
-}
-
 } // namespace
 
 bool suits_winograd(const ConvolutionProblem& p) {
@@ -226,8 +216,12 @@ bool suits_winograd(const ConvolutionProblem& p) {
          p.in * p.out <= most_weights && p.activations == DType::f32;
 }
 
-dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem) {
-  return by_point(problem, true);
+dnnl::memory::desc winograd_weights(const ConvolutionProblem& p, bool in_rows) {
+  const auto in_stride = in_rows ? p.out : 1, out_stride = in_rows ? 1 : p.in;
+  const auto plane = p.in * p.out;
+  return {{p.out, p.in, 3, 3},
+          dnnl::memory::data_type::f32,
+          dnnl::memory::dims{out_stride, in_stride, 3 * plane, plane}};
 }
 
 Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction) {
@@ -237,7 +231,7 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
   StepPtr step;
   if (direction == Direction::backward_weight) {
     const auto& wanted = lowering.stored(lowering.graph[node.outputs[0]].of);
-    const auto given = by_point(problem, true);
+    const auto given = winograd_weights(problem);
     std::optional<Primitive> store;
     if (given != wanted)
       store = reorder(lowering.library, given, wanted);
@@ -246,7 +240,7 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
   } else {
     const bool forward = direction == Direction::forward;
     TROUPE_TRY(const auto copy,
-               lowering.copy_of(node.inputs[1], by_point(problem, forward), stored));
+               lowering.copy_of(node.inputs[1], winograd_weights(problem, forward), stored));
     const auto sizes = forward ? TileSizes{problem, problem.in, problem.out}
                                : TileSizes{problem, problem.out, problem.in};
     step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, copy, !forward,

@@ -10,8 +10,9 @@ namespace troupe::cpu {
 /// Whether the f32 kernels support the convolution, forward and both gradients.
 bool suits_winograd(const ConvolutionProblem& problem);
 
-/// The layout in which these kernels want weights stored: (3, 3, in, out).
-dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem);
+/// The layout in which these kernels want weights (out, in, 3, 3) stored: (3, 3, in, out); or, if
+/// not `in_rows`, (3, 3, out, in).
+dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem, bool in_rows = true);
 
 Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction);
 
