@@ -22,13 +22,12 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Elements of flat buffers that are worth waking a thread.
-constexpr std::size_t flat_grain = 16384;
-static_assert(flat_grain % quantized_block == 0);
+static_assert(elementwise_grain % quantized_block == 0);
 
 /// Enqueues work(begin, end) for ranges of the elements, on all threads of the stream.
 template <class Work>
-void enqueue_for(Stream& stream, std::size_t elements, Work work, std::size_t grain = flat_grain) {
+void enqueue_for(Stream& stream, std::size_t elements, Work work,
+                 std::size_t grain = elementwise_grain) {
   host_stream(stream).enqueue([=]() -> Status {
     parallel_for(elements, grain, work);
     return {};
@@ -112,14 +111,14 @@ void HostDevice::copy(Stream& stream, void* destination, const void* source, std
     std::memcpy(static_cast<std::byte*>(destination) + begin,
                 static_cast<const std::byte*>(source) + begin, end - begin);
   };
-  enqueue_for(stream, bytes, work, flat_grain * sizeof(float));
+  enqueue_for(stream, bytes, work, elementwise_grain * sizeof(float));
 }
 
 void HostDevice::zero(Stream& stream, void* destination, std::size_t bytes) {
   const auto work = [=](std::size_t begin, std::size_t end) {
     std::memset(static_cast<std::byte*>(destination) + begin, 0, end - begin);
   };
-  enqueue_for(stream, bytes, work, flat_grain * sizeof(float));
+  enqueue_for(stream, bytes, work, elementwise_grain * sizeof(float));
 }
 
 void HostDevice::add(Stream& stream, float* destination, const float* source,
@@ -200,11 +199,11 @@ void HostDevice::add_squared_norm(Stream& stream, const OptimizerArguments& argu
   host_stream(stream).enqueue([=]() -> Status {
     const auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     // One sum a grain, added in order: the result does not depend on the number of threads.
-    std::vector<double> sums((elements + flat_grain - 1) / flat_grain);
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t at = begin; at < end; at += flat_grain)
-        sums[at / flat_grain] =
-            kernels().squared_norm(taken, gradients + at, std::min(flat_grain, end - at));
+    std::vector<double> sums((elements + elementwise_grain - 1) / elementwise_grain);
+    parallel_for(elements, elementwise_grain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t at = begin; at < end; at += elementwise_grain)
+        sums[at / elementwise_grain] =
+            kernels().squared_norm(taken, gradients + at, std::min(elementwise_grain, end - at));
     });
     double total = 0;
     for (const double sum : sums)
@@ -231,7 +230,7 @@ void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& argume
     auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     if (clip)
       taken.clip_factor = *clip;
-    parallel_for(views.elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(views.elements, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       kernels().optimizer_step(taken, {views.parameters + begin, views.gradients + begin,
                                        views.state0 ? views.state0 + begin : nullptr,
                                        views.state1 ? views.state1 + begin : nullptr, end - begin});
@@ -249,7 +248,7 @@ void HostDevice::check_finite(Stream& stream, const float* values, std::size_t e
                               float* found_inf) {
   host_stream(stream).enqueue([=]() -> Status {
     std::atomic<bool> finite = true;
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(elements, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       if (!kernels().all_finite(values + begin, end - begin))
         finite = false;
     });

@@ -15,8 +15,8 @@
 namespace troupe::cpu {
 
 /// Work shared by several threads, and the record of which parts are taken. Any number of threads
-/// may call take() concurrently; each part runs once. Only one thread may
-/// call begin(), while no other uses the object.
+/// may call take() concurrently; each part runs once. Only one thread may call begin(), while no
+/// other uses the object.
 class Lanes {
 public:
   void begin(const Work& work) {

@@ -153,12 +153,11 @@ struct TypedKernels {
 #define TROUPE_KERNEL_SOURCES(CALL)                                                                \
   CALL(attention)                                                                                  \
   CALL(batch_norm)                                                                                 \
-  CALL(dropout)                                                                                    \
   CALL(elementwise)                                                                                \
   CALL(flat)                                                                                       \
   CALL(layer_norm)                                                                                 \
   CALL(pooling)                                                                                    \
-  CALL(quantize) CALL(rope) CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
+  CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
 
 /// One instruction set's kernels. A table of pointers: code compiled for a newer processor must not
 /// be reachable in any other way.

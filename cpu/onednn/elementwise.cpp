@@ -2,8 +2,8 @@
 #include "core/device/dropout_math.hpp"
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <algorithm>
 #include <cstring>

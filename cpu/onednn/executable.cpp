@@ -22,18 +22,15 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-bool is_joined(const Node& node) {
-  if (const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes))
-    return a->prologue || a->statistics || a->batch_norm_relu || a->padded_channels > 0;
-  const auto* const a = std::get_if<PoolAttributes>(&node.attributes);
-  return a && a->prologue;
-}
-
 /// Refuses nodes that passes for other devices have fused.
 Status check_supported(const Graph& graph) {
-  for (const auto& node : graph.nodes)
-    if (is_joined(node))
+  for (const auto& node : graph.nodes) {
+    const auto* const c = std::get_if<Conv2dAttributes>(&node.attributes);
+    const auto* const pool = std::get_if<PoolAttributes>(&node.attributes);
+    if ((c && (c->prologue || c->statistics || c->batch_norm_relu || c->padded_channels > 0)) ||
+        (pool && pool->prologue))
       return failure(unsupported(graph, node));
+  }
   return {};
 }
 

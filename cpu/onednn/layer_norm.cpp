@@ -1,8 +1,7 @@
 // Layer and RMS normalization by our kernels. The library has only the former, and not for f16; its
 // backward needs variances, but the op has saved inverse standard deviations.
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 

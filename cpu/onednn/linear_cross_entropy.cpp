@@ -5,7 +5,6 @@
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
 #include "cpu/onednn/detail/matrix_product.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -160,7 +159,7 @@ private:
     if (!widens())
       return narrow_together(dtype_, weight, rounded, count);
     auto* const values = reinterpret_cast<float*>(rounded);
-    parallel_for(count, convert_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(count, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       std::copy(weight + begin, weight + end, values + begin);
     });
     round_together(dtype_, values, count);
@@ -202,9 +201,10 @@ public:
     const double share = head_.share(frame, count);
     head_.begin();
     auto* const dweight = head_.dweight(frame);
-    parallel_for(classes() * head_.width(), convert_grain, [&](std::size_t begin, std::size_t end) {
-      std::fill(dweight + begin, dweight + end, 0.0f);
-    });
+    parallel_for(classes() * head_.width(), elementwise_grain,
+                 [&](std::size_t begin, std::size_t end) {
+                   std::fill(dweight + begin, dweight + end, 0.0f);
+                 });
     for_chunks(frame, node_.outputs.data(), [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {

@@ -1,9 +1,7 @@
 // The loss of language models in bf16, for processors with tiles: processes a chunk of rows at a
 // time. Threads divide its classes into blocks. Every block contributes to the sums and to the
 // rows' gradients, so each thread has its own sums and gradients.
-#include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,5 @@
 // Losses and counts. They are small: one thread works in double, and sums have a fixed order.
-#include "cpu/onednn/detail/labels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/head_loss.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,10 +39,6 @@ struct Loss {
   Result<std::size_t> counted(const NodeFrame& frame) const {
     return count_labels({labels(frame), rows}, classes);
   }
-  /// Divisor of sums over rows.
-  double mean_rows(std::size_t counted) const {
-    return attributes.rows > 0 ? attributes.rows : static_cast<double>(counted);
-  }
 };
 
 /// Mean over labelled rows of -sum_c target_c log p_c, target as in Szegedy et al. 2016, section 7.
@@ -69,7 +64,8 @@ Status cross_entropy(const Loss& l, const NodeFrame& frame) {
     loss += (1 - smoothing) * (log_sum - double{row[label]}) +
             smoothing * (log_sum - total / static_cast<double>(l.classes));
   }
-  *frame.out<float>(0) = count > 0 ? static_cast<float>(loss / l.mean_rows(count)) : 0.0f;
+  *frame.out<float>(0) =
+      count > 0 ? static_cast<float>(loss / mean_divisor(l.attributes, count)) : 0.0f;
   *frame.out<float>(2) = static_cast<float>(count);
   return {};
 }
@@ -77,7 +73,7 @@ Status cross_entropy(const Loss& l, const NodeFrame& frame) {
 Status cross_entropy_backward(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, l.counted(frame));
   const double smoothing = double{l.attributes.label_smoothing};
-  const double share = count > 0 ? l.scale(frame) / l.mean_rows(count) : 0.0;
+  const double share = count > 0 ? l.scale(frame) / mean_divisor(l.attributes, count) : 0.0;
   const double spread = smoothing / static_cast<double>(l.classes);
   for (std::size_t n = 0; n < l.rows; ++n) {
     const auto label = l.labels(frame)[n];
@@ -108,7 +104,7 @@ Result<std::size_t> rows_of_errors(const Loss& l, const NodeFrame& frame) {
 
 /// Divisor of the sum over elements.
 double mean_elements(const Loss& l, std::size_t rows) {
-  return l.mean_rows(rows) * static_cast<double>(l.classes);
+  return mean_divisor(l.attributes, rows) * static_cast<double>(l.classes);
 }
 
 double difference(const Loss& l, const NodeFrame& frame, std::size_t n, std::size_t c) {

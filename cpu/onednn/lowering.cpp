@@ -40,10 +40,6 @@ Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph
   return lowering;
 }
 
-const dnnl::memory::desc& Lowering::stored(TensorId parameter) const {
-  return stored_.at(parameter);
-}
-
 Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::memory::desc& from,
                                                const dnnl::memory::desc& wanted,
                                                DType activations) {

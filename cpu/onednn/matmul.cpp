@@ -1,7 +1,6 @@
 // Maps the matrix nodes of a graph to products.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/products.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
 
@@ -127,12 +126,6 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
                        direction);
 }
 
-Result<StepPtr> lower_products(Lowering& lowering, const Node& node) {
-  if (suits_row_products(lowering, node))
-    return lower_row_products(lowering, node);
-  return lower_linear(lowering, node, Direction::forward, node.outputs[0], node.inputs[1]);
-}
-
 } // namespace
 
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction) {
@@ -151,7 +144,9 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   const auto y = node.outputs[0];
-  TROUPE_TRY(auto step, lower_products(lowering, node));
+  TROUPE_TRY(auto step, suits_row_products(lowering, node)
+                            ? lower_row_products(lowering, node)
+                            : lower_linear(lowering, node, Direction::forward, y, node.inputs[1]));
   if (node.inputs.size() < 3 || adds_bias(lowering, node))
     return step;
   return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);

@@ -1,6 +1,5 @@
 // Pooling and the parameter-free shortcut.
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <cstring>
 

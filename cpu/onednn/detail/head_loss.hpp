@@ -1,7 +1,7 @@
-/// Common part of all implementations of linear_cross_entropy and its backward.
+/// Common parts of losses, and of all implementations of linear_cross_entropy and its backward.
 #pragma once
 
-#include "cpu/onednn/detail/labels.hpp"
+#include "core/fail.hpp"
 #include "cpu/onednn/lowering.hpp"
 
 #include <cmath>
@@ -10,6 +10,23 @@
 #include <vector>
 
 namespace troupe::cpu {
+
+/// Returns the number of labels that are not ignored (negative). Errors: data, for a label that is
+/// not a class.
+inline Result<std::size_t> count_labels(std::span<const std::int32_t> labels, std::size_t classes) {
+  std::size_t count = 0;
+  for (const auto label : labels) {
+    if (label >= 0 && static_cast<std::size_t>(label) >= classes)
+      return fail(Errc::data, "a label is {}, but there are {} classes", label, classes);
+    count += label >= 0 ? 1 : 0;
+  }
+  return count;
+}
+
+/// Divisor of sums over rows, of which `counted` count.
+inline double mean_divisor(const LossAttributes& attributes, std::size_t counted) {
+  return attributes.rows > 0 ? attributes.rows : static_cast<double>(counted);
+}
 
 class HeadLoss {
 public:
@@ -47,7 +64,7 @@ public:
     const std::size_t input = given_by_backward() ? 3 : 4;
     const double scale =
         node_.inputs.size() > input ? double{*frame.data<float>(node_.inputs[input])} : 1.0;
-    return counted > 0 ? scale / mean_rows(counted) : 0.0;
+    return counted > 0 ? scale / mean_divisor(attributes_, counted) : 0.0;
   }
   /// The gradient of a logit is (probability - spread()) * share(); for the label's logit, minus
   /// of_label(share()).
@@ -75,7 +92,7 @@ public:
     const std::size_t loss = given_by_backward() ? 2 : 0, count = given_by_backward() ? 3 : 2;
     *frame.data<float>(node_.outputs[loss]) =
         counted > 0 ? static_cast<float>(std::accumulate(losses_.begin(), losses_.end(), 0.0) /
-                                         mean_rows(counted))
+                                         mean_divisor(attributes_, counted))
                     : 0.0f;
     *frame.data<float>(node_.outputs[count]) = static_cast<float>(counted);
   }
@@ -88,9 +105,6 @@ private:
     for (std::size_t c = 0; c < classes_; ++c)
       sum += double{logits[c]} / static_cast<double>(classes_);
     return sum;
-  }
-  double mean_rows(std::size_t counted) const {
-    return attributes_.rows > 0 ? attributes_.rows : static_cast<double>(counted);
   }
 
   Node node_;

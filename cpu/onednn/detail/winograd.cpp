@@ -170,7 +170,7 @@ public:
                                   std::min(first, end), std::min(first + piece_tiles, end));
     });
     for (std::size_t part = 1; part < parts_; ++part)
-      parallel_for(sum_count(), convert_grain, [&](std::size_t begin, std::size_t end) {
+      parallel_for(sum_count(), elementwise_grain, [&](std::size_t begin, std::size_t end) {
         kernels().add(sums_of(frame, 0) + begin, sums_of(frame, part) + begin, end - begin);
       });
     std::byte* const result = wide + x_bytes_ + y_bytes_;
