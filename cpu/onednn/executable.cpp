@@ -5,7 +5,6 @@
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/lowering.hpp"
-#include "cpu/onednn/profile.hpp"
 #include "cpu/parallel.hpp"
 
 #include <algorithm>
