@@ -1,5 +1,5 @@
-/// Kernels in bf16 for processors with AMX tiles: logits of a language model's head (logits_amx.cpp)
-/// and gradients of a linear layer's weights (weight_gradient_amx.cpp).
+/// Kernels in bf16 for processors with AMX tiles: logits of a language model's head
+/// (logits_amx.cpp) and gradients of a linear layer's weights (weight_gradient_amx.cpp).
 #pragma once
 
 #include "cpu/kernels/detail/views.hpp"
