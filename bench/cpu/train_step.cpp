@@ -3,8 +3,8 @@
 #include "core/config/config.hpp"
 #include "core/random.hpp"
 #include "core/units.hpp"
+#include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
-#include "cpu/onednn/profile.hpp"
 #include "nn/compile.hpp"
 #include "nn/initialize.hpp"
 

@@ -74,9 +74,4 @@ Status position_embedding_backward(const Operands& operands) {
   return {};
 }
 
-Status share(const Operands& operands) {
-  operands.write(0, operands.read(0));
-  return {};
-}
-
 } // namespace troupe::cpu

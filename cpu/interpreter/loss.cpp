@@ -122,32 +122,24 @@ struct Differences {
   double counted = 0, elements = 0;
 };
 
-Differences differences_of_values(const Operands& operands) {
-  Differences d{operands.read(0)};
-  const auto target = operands.read(1);
+Result<Differences> differences(const Operands& operands) {
   const auto columns = static_cast<std::size_t>(operands.input(0).shape[1]);
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    const bool ignored = std::isnan(target[i - i % columns]);
-    d.values[i] = ignored ? 0 : d.values[i] - target[i];
-    d.counted += !ignored && i % columns == 0 ? 1 : 0;
+  const bool regression = operands.input(1).dtype == DType::f32;
+  Differences d{operands.read(0)};
+  const auto target = regression ? operands.read(1) : Values{};
+  Labels labels;
+  if (!regression) {
+    TROUPE_TRY(labels, read_labels(operands, 1, operands.input(0).shape[1]));
+  }
+  for (std::size_t i = 0; i < d.values.size(); ++i) {
+    const auto row = i / columns, c = i % columns;
+    const bool ignored = regression ? std::isnan(target[i - c]) : labels.classes[row] < 0;
+    const double wanted = regression ? target[i] : smoothed(labels.classes[row], c, columns, 0);
+    d.values[i] = ignored ? 0 : d.values[i] - wanted;
+    d.counted += !ignored && c == 0 ? 1 : 0;
   }
   d.elements = mean_rows(operands, d.counted) * static_cast<double>(columns);
   return d;
-}
-
-Result<Differences> differences(const Operands& operands) {
-  if (operands.input(1).dtype == DType::f32)
-    return differences_of_values(operands);
-  auto values = operands.read(0);
-  const auto columns = static_cast<double>(operands.input(0).shape[1]);
-  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
-  TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto label = labels.classes[i / classes];
-    values[i] = label < 0 ? 0 : values[i] - smoothed(label, i % classes, classes, 0);
-  }
-  return Differences{std::move(values), labels.counted,
-                     mean_rows(operands, labels.counted) * columns};
 }
 
 } // namespace

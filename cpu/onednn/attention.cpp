@@ -1,7 +1,6 @@
 // Attention by our kernels: the library has none.
 #include "cpu/detail/sequence_places.hpp"
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <algorithm>
 

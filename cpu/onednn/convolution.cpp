@@ -6,7 +6,6 @@
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/detail/slices.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
-#include "cpu/onednn/detail/winograd_bf16.hpp"
 #include "cpu/onednn/lowering.hpp"
 
 #include <array>
@@ -14,15 +13,6 @@
 namespace troupe::cpu {
 
 namespace {
-
-struct Sizes {
-  std::size_t x, y; ///< elements of one image
-
-  explicit Sizes(const ConvolutionProblem& p)
-      : x{static_cast<std::size_t>(p.height * p.width * p.in)}, y{static_cast<std::size_t>(
-                                                                    p.out_height * p.out_width *
-                                                                    p.out)} {}
-};
 
 /// y = x * weights, or dx from dy: one activation from another, slice by slice.
 class ConvolveActivation final : public Step, public SliceProducer {
@@ -34,9 +24,9 @@ public:
     std::size_t channels = 0; ///< with an epilogue: of y
   };
 
-  ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing, int threads,
+  ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing,
                      Primitive primitive, const ParameterCopy* weights, const Role& role)
-      : node_{node}, stored_{dtype}, widen_{widen}, slicing_{slicing}, threads_{threads},
+      : node_{node}, stored_{dtype}, widen_{widen}, slicing_{slicing},
         primitive_{std::move(primitive)}, weights_{weights}, role_{role}, finish_{node, dtype,
                                                                                   role.epilogue,
                                                                                   role.channels} {
@@ -50,7 +40,7 @@ public:
   bool writes_slices() const override { return slicing_.side_by_side; }
 
   std::size_t scratch_bytes() const override {
-    return slicing_.workers(threads_) * (library_bytes_ + from_bytes_ + to_bytes_);
+    return slicing_.workers() * (library_bytes_ + from_bytes_ + to_bytes_);
   }
 
   bool by_library_threads() const override { return !slicing_.side_by_side; }
@@ -63,8 +53,8 @@ public:
     const std::size_t size = size_of(stored_);
     const std::size_t from_elements = images * role_.from_elements;
     const std::size_t to_elements = images * role_.to_elements;
-    begin_consumers(frame, slicing_.workers(threads_));
-    for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t slice, std::size_t worker) {
       std::byte* const library =
           frame.scratch() + worker * (library_bytes_ + from_bytes_ + to_bytes_);
       const auto index = static_cast<std::size_t>(slice);
@@ -106,7 +96,6 @@ private:
   DType stored_; ///< of the activations
   bool widen_;
   Slicing slicing_;
-  int threads_;
   Primitive primitive_;
   const ParameterCopy* weights_;
   Role role_;
@@ -120,8 +109,8 @@ public:
   ConvolveWeights(const Node& node, DType stored, const ConvolutionProblem& problem,
                   Primitive primitive, std::optional<Primitive> store)
       : node_{node}, stored_{stored}, widen_{stored != problem.activations},
-        x_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.x},
-        y_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.y},
+        x_elements_{static_cast<std::size_t>(problem.batch) * problem.x_elements()},
+        y_elements_{static_cast<std::size_t>(problem.batch) * problem.y_elements()},
         primitive_{std::move(primitive)}, store_{std::move(store)} {
     library_bytes_ =
         aligned(std::max(primitive_.scratchpad_bytes(), store_ ? store_->scratchpad_bytes() : 0));
@@ -186,15 +175,15 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   const DType stored = problem.activations;
   problem.activations = lowering.compute_type(stored);
   const bool widen = stored != problem.activations;
-  const Sizes sizes{problem};
+  const auto x = problem.x_elements(), y = problem.y_elements();
   const double operations = problem.operations();
   const auto slicing = slice_batch(
-      problem.batch, (sizes.x + sizes.y) * sizeof(float),
+      problem.batch, (x + y) * sizeof(float),
       static_cast<std::size_t>(problem.in * problem.out * problem.kernel * problem.kernel) *
           sizeof(float),
       lowering.options.threads);
   problem.batch = slicing.images;
-  const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const ThreadScope scope{slicing.inner_threads()};
   const bool forward = direction == Direction::forward;
   const auto epilogue = forward ? epilogue_of(lowering.options.memory, node) : Epilogue{};
   const auto make = [&](const dnnl::memory::desc* weights) {
@@ -214,14 +203,13 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
     return no_implementation(lowering, node);
   TROUPE_TRY(const auto copy,
              lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS), stored));
+  const auto channels = static_cast<std::size_t>(problem.out);
   const auto role =
-      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST,
-                                         sizes.x,      sizes.y,
-                                         epilogue,     static_cast<std::size_t>(problem.out)}
-              : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, sizes.y, sizes.x};
+      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, x, y, epilogue, channels}
+              : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, y, x};
   auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
-  auto step = std::make_unique<ConvolveActivation>(
-      node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), copy, role);
+  auto step = std::make_unique<ConvolveActivation>(node, stored, widen, slicing,
+                                                   std::move(*primitive), copy, role);
   step->name = std::move(name);
   step->operations = operations;
   return step;

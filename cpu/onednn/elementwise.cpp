@@ -1,9 +1,11 @@
 // Element-wise nodes.
+#include "core/device/dropout_math.hpp"
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/lowering.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace troupe::cpu {
@@ -78,30 +80,16 @@ private:
   bool done_ = false;
 };
 
-template <class Kernel>
-Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel kernel) {
-  const auto& x = lowering.graph[node.inputs[0]];
-  return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<Elementwise<T, T, Kernel>>(node, elements(x), kernel);
-  });
-}
-
 template <class In, class Out, class Kernel>
-StepPtr conversion(const Node& node, std::size_t elements, Kernel kernel) {
+StepPtr elementwise(const Node& node, std::size_t elements, Kernel kernel) {
   return std::make_unique<Elementwise<In, Out, Kernel>>(node, elements, kernel);
 }
 
-template <class T>
-StepPtr narrowing(const Node& node, std::size_t elements) {
-  return conversion<float, T>(node, elements, [](const auto&, const auto& p) {
-    kernels().of<T>().narrow(p.a, p.to, p.elements);
-  });
-}
-
-template <class T>
-StepPtr widening(const Node& node, std::size_t elements) {
-  return conversion<T, float>(node, elements,
-                              [](const auto& k, const auto& p) { k.widen(p.a, p.to, p.elements); });
+template <class Kernel>
+Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel kernel) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  return with_element(x.dtype,
+                      [&]<class T>(T) { return elementwise<T, T>(node, elements(x), kernel); });
 }
 
 /// Copies the same bytes to a tensor of another shape.
@@ -119,6 +107,15 @@ StepPtr copy_step(const Lowering& lowering, const Node& node) {
                                         });
                          return {};
                        });
+}
+
+DropoutMask mask_of(const DropoutRule& rule, std::uint64_t key, std::size_t first) {
+  const auto counter = dropout_counter(rule, 0);
+  return {.key = key,
+          .counter = {counter[0], counter[1], counter[2], counter[3]},
+          .bound = rule.bound,
+          .scale = rule.scale,
+          .first = first};
 }
 
 } // namespace
@@ -173,6 +170,32 @@ Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
                      [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });
 }
 
+/// Threads take ranges of elements, which may begin and end within a sample.
+Result<StepPtr> lower_dropout(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const auto elements = static_cast<std::size_t>(x.shape.elements());
+  const auto of_sample =
+      elements / static_cast<std::size_t>(lowering.graph[node.inputs[1]].shape[0]);
+  const auto rule = dropout_rule(std::get<DropoutAttributes>(node.attributes));
+  const auto bytes = static_cast<double>(2 * elements * size_of(x.dtype));
+  return with_element(x.dtype, [&]<class T>(T) {
+    return parallel_step(
+        node, bytes, elements, elementwise_grain,
+        [rule, of_sample](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+          const auto* const from = frame.in<T>(0);
+          const auto* const keys = frame.in<std::int32_t>(1);
+          auto* const to = frame.out<T>(0);
+          while (begin < end) {
+            const auto sample = begin / of_sample, first = begin % of_sample;
+            const auto count = std::min(of_sample - first, end - begin);
+            const auto mask = mask_of(rule, dropout_key(keys, sample), first);
+            kernels().of<T>().dropout(mask, from + begin, to + begin, count);
+            begin += count;
+          }
+        });
+  });
+}
+
 /// Casts f32 to a 16-bit type, or back.
 Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
@@ -183,7 +206,14 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
                 to_string(to));
   return with_element(from == DType::f32 ? to : from, [&]<class T>(T) {
-    return from == DType::f32 ? narrowing<T>(node, elements(x)) : widening<T>(node, elements(x));
+    return from == DType::f32
+               ? elementwise<float, T>(node, elements(x),
+                                       [](const auto&, const auto& p) {
+                                         kernels().of<T>().narrow(p.a, p.to, p.elements);
+                                       })
+               : elementwise<T, float>(node, elements(x), [](const auto& k, const auto& p) {
+                   k.widen(p.a, p.to, p.elements);
+                 });
   });
 }
 

@@ -4,21 +4,69 @@
 // tiles, bf16 uses our kernels (linear_cross_entropy_tiles.cpp).
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
-#include "cpu/onednn/detail/head_tiles.hpp"
-#include "cpu/onednn/detail/logit_chunks.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/matrix_product.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe::cpu {
 
 namespace {
 
+/// Rows of `width` values (C) and `classes` logits (V) each.
+struct LogitShape {
+  std::int64_t rows, width, classes;
+
+  /// Rows of a chunk: at least 16, else as many as have logits of at most 128 MiB. The whole weight
+  /// and its gradient are read again for each chunk.
+  std::int64_t chunk() const {
+    constexpr std::int64_t logits = 32 << 20;
+    return std::min(rows, std::max<std::int64_t>(logits / classes, 16));
+  }
+  static std::size_t bytes(std::int64_t rows_, std::int64_t columns) {
+    return aligned(static_cast<std::size_t>(rows_ * columns) * sizeof(float));
+  }
+};
+
+/// The products of a chunk of `rows` rows.
+struct ChunkProducts {
+  std::int64_t rows;
+  MatrixProduct logits;                       ///< x * weight^T
+  std::optional<MatrixProduct> data, weights; ///< dlogits * weight; and += dlogits^T * x
+
+  /// `type`: type of the operands. If it is narrower than f32, gradients of logits are stored in
+  /// the first halves of the f32 rows.
+  ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
+                bool backward)
+      : rows{count}, logits{library,
+                            {count, s.width, false, type},
+                            {s.width, s.classes, true, type},
+                            {count, s.classes}} {
+    if (!backward)
+      return;
+    const auto distance = s.classes * static_cast<std::int64_t>(sizeof(float) / size_of(type));
+    const Matrix x{count, s.width, false, type};
+    data.emplace(library, Matrix{count, s.classes, false, type, distance},
+                 Matrix{s.classes, s.width, false, type}, x);
+    weights.emplace(library, Matrix{s.classes, count, true, type, distance}, x,
+                    Matrix{s.classes, s.width}, ProductTeam::together,
+                    ProductEnd{.accumulate = true});
+  }
+
+  std::size_t scratchpad_bytes() const {
+    std::size_t most = logits.scratchpad_bytes();
+    for (const auto* one : {&data, &weights})
+      if (*one)
+        most = std::max(most, (*one)->scratchpad_bytes());
+    return aligned(most);
+  }
+};
+
 class LinearCrossEntropyStep : public Step {
 public:
   LinearCrossEntropyStep(const Lowering& lowering, const Node& node, bool backward)
-      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
-        dtype_{lowering.graph[node.inputs[0]].dtype}, multiplied_{lowering.compute_type(dtype_)} {
+      : node_{node}, head_{lowering.graph, node}, dtype_{lowering.graph[node.inputs[0]].dtype},
+        multiplied_{lowering.compute_type(dtype_)} {
     const auto &x = lowering.graph[node.inputs[0]].shape,
                &weight = lowering.graph[node.inputs[1]].shape;
     shape_ = {x[0], x[1], weight[0]};
@@ -91,7 +139,6 @@ protected:
 
   Node node_;
   HeadLoss head_;
-  RowLosses losses_;
   DType dtype_, multiplied_; ///< of x, and of the products' operands
   LogitShape shape_{};
 
@@ -112,7 +159,7 @@ private:
     if (!widens())
       return narrow_together(dtype_, weight, rounded, count);
     auto* const values = reinterpret_cast<float*>(rounded);
-    parallel_for(count, convert_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(count, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       std::copy(weight + begin, weight + end, values + begin);
     });
     round_together(dtype_, values, count);
@@ -128,18 +175,18 @@ public:
 
   Status run(const Frame& frame) override {
     const auto labels = head_.labels(frame);
-    TROUPE_TRY(const auto count, count_labels(labels, classes()));
+    TROUPE_TRY(const auto count, head_.counted(frame));
     auto* const totals = head_.totals(frame);
-    losses_.begin(head_.rows());
+    head_.begin();
     for_chunks(frame, nullptr, [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           const auto n = static_cast<std::size_t>(chunk.first) + i;
-          totals[n] = losses_.add(n, chunk.logits + i * classes(), labels[n]);
+          totals[n] = head_.add(n, chunk.logits + i * classes(), labels[n]);
         }
       });
     });
-    head_.write(frame, losses_, count);
+    head_.write(frame, count);
     return {};
   }
 };
@@ -150,13 +197,14 @@ public:
       : LinearCrossEntropyStep{lowering, node, true} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), classes()));
+    TROUPE_TRY(const auto count, head_.counted(frame));
     const double share = head_.share(frame, count);
-    losses_.begin(head_.rows());
+    head_.begin();
     auto* const dweight = head_.dweight(frame);
-    parallel_for(classes() * head_.width(), convert_grain, [&](std::size_t begin, std::size_t end) {
-      std::fill(dweight + begin, dweight + end, 0.0f);
-    });
+    parallel_for(classes() * head_.width(), elementwise_grain,
+                 [&](std::size_t begin, std::size_t end) {
+                   std::fill(dweight + begin, dweight + end, 0.0f);
+                 });
     for_chunks(frame, node_.outputs.data(), [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -169,7 +217,7 @@ public:
       multiply(frame, chunk, dweight);
     });
     if (head_.given_by_backward())
-      head_.write(frame, losses_, count);
+      head_.write(frame, count);
     return {};
   }
 
@@ -177,8 +225,8 @@ private:
   /// Replaces a row's logits by their gradients.
   void differentiate(const Frame& frame, std::size_t n, float* logits, double share) {
     const auto label = head_.labels(frame)[n];
-    const float total = head_.given_by_backward() ? losses_.add(n, logits, label)
-                                                  : head_.totals_of_forward(frame)[n];
+    const float total =
+        head_.given_by_backward() ? head_.add(n, logits, label) : head_.totals_of_forward(frame)[n];
     if (label < 0) {
       std::fill_n(logits, classes(), 0.0f);
       return;
@@ -218,7 +266,7 @@ Result<StepPtr> lower_linear_cross_entropy(Lowering& lowering, const Node& node)
 
 Result<StepPtr> lower_linear_cross_entropy_backward(Lowering& lowering, const Node& node) {
   if (has_head_tiles(lowering, node))
-    return head_backward_by_tiles(lowering, node);
+    return head_by_tiles(lowering, node);
   return std::make_unique<LinearCrossEntropyBackward>(lowering, node);
 }
 

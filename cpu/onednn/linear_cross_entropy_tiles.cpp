@@ -1,18 +1,88 @@
 // The loss of language models in bf16, for processors with tiles: processes a chunk of rows at a
 // time. Threads divide its classes into blocks. Every block contributes to the sums and to the
 // rows' gradients, so each thread has its own sums and gradients.
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/class_blocks.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
-#include "cpu/onednn/detail/head_tiles.hpp"
-#include "cpu/onednn/detail/logit_lanes.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
 
 namespace troupe::cpu {
 
 namespace {
+
+/// Divides classes into blocks: a whole number for each lane.
+class ClassBlocks {
+  static constexpr std::size_t tile_classes = 32;
+
+public:
+  ClassBlocks(std::size_t classes, std::size_t threads) : classes_{classes} {
+    const std::size_t fewest =
+        (classes + LogitKernels::most_classes - 1) / LogitKernels::most_classes;
+    lanes_ = std::min(threads, (classes + tile_classes - 1) / tile_classes);
+    const std::size_t parts = (fewest + lanes_ - 1) / lanes_ * lanes_;
+    size_ = ((classes + parts - 1) / parts + tile_classes - 1) / tile_classes * tile_classes;
+    parts_ = (classes + size_ - 1) / size_;
+    lanes_ = std::min(lanes_, parts_);
+  }
+
+  std::size_t lanes() const { return lanes_; }
+  std::size_t parts() const { return parts_; }
+  bool is_first_of_lane(std::size_t part, std::size_t lane) const {
+    return part == parts_ * lane / lanes_;
+  }
+  LogitBlock block(std::size_t part, const float* weight, std::size_t width) const {
+    const std::size_t first = part * size_;
+    return {first, std::min(size_, classes_ - first), weight + first * width};
+  }
+
+private:
+  std::size_t classes_, lanes_, size_, parts_;
+};
+
+/// Partial results of lanes, by lane and row.
+class LogitLanes {
+public:
+  LogitLanes(std::size_t lanes, std::size_t rows)
+      : rows_{in_blocks(rows)}, lanes_{lanes}, values_(4 * lanes * rows_) {}
+
+  void begin() {
+    std::fill(values_.begin(), values_.end(), 0.0f);
+    for (std::size_t lane = 0; lane < lanes_; ++lane)
+      std::fill_n(of(lane).most, rows_, -std::numeric_limits<float>::max());
+  }
+  LogitSums of(std::size_t lane) {
+    float* const first = values_.data() + 4 * lane * rows_;
+    return {first, first + rows_, first + 2 * rows_, first + 3 * rows_};
+  }
+  /// Returns the logarithm of the sum of all exponentials of a row.
+  double total(std::size_t row) {
+    float most = of(0).most[row];
+    for (std::size_t lane = 1; lane < lanes_; ++lane)
+      most = std::max(most, of(lane).most[row]);
+    double sum = 0;
+    for (std::size_t lane = 0; lane < lanes_; ++lane)
+      sum +=
+          double{of(lane).exponentials[row]} * std::exp(double{of(lane).most[row]} - double{most});
+    return double{most} + std::log(sum);
+  }
+  double sum(std::size_t row, float* LogitSums::*values) {
+    double sum = 0;
+    for (std::size_t lane = 0; lane < lanes_; ++lane)
+      sum += double{(of(lane).*values)[row]};
+    return sum;
+  }
+
+private:
+  static std::size_t in_blocks(std::size_t rows) {
+    constexpr auto block = LogitKernels::row_block;
+    return (rows + block - 1) / block * block;
+  }
+
+  std::size_t rows_, lanes_;
+  std::vector<float> values_;
+};
 
 /// Rows that are packed, and whose gradients are summed, in a core's caches.
 constexpr std::size_t most_rows = 1024;
@@ -20,8 +90,9 @@ constexpr std::size_t most_rows = 1024;
 class HeadByTiles : public Step {
 public:
   HeadByTiles(const Lowering& lowering, const Node& node, int products, bool backward)
-      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
-        blocks_{head_.classes(), static_cast<std::size_t>(lowering.options.threads)},
+      : node_{node}, head_{lowering.graph, node}, blocks_{head_.classes(),
+                                                          static_cast<std::size_t>(
+                                                              lowering.options.threads)},
         backward_{backward}, rows_{std::min(head_.rows(), most_rows)}, sums_{blocks_.lanes(),
                                                                              rows_} {
     name = to_string(node.op);
@@ -68,8 +139,8 @@ protected:
       const double logarithm = sums_.total(row);
       total(row, static_cast<float>(logarithm));
       if (labels[row] >= 0)
-        losses_.add(first + row, logarithm, sums_.sum(row, &LogitSums::of_label),
-                    sums_.sum(row, &LogitSums::all) / static_cast<double>(head_.classes()));
+        head_.add(first + row, logarithm, sums_.sum(row, &LogitSums::of_label),
+                  sums_.sum(row, &LogitSums::all) / static_cast<double>(head_.classes()));
     }
   }
   std::size_t dx_floats() const { return kernels().logits.dx_floats(rows_, head_.width()); }
@@ -80,7 +151,6 @@ protected:
 
   Node node_;
   HeadLoss head_;
-  RowLosses losses_;
   ClassBlocks blocks_;
 
 private:
@@ -101,13 +171,13 @@ public:
   HeadForward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 1, false} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), head_.classes()));
-    losses_.begin(head_.rows());
+    TROUPE_TRY(const auto count, head_.counted(frame));
+    head_.begin();
     for_rows(frame, [&](const LossRows& rows, std::size_t first) {
       add_losses(frame, rows, first,
                  [&](std::size_t row, float total) { head_.totals(frame)[first + row] = total; });
     });
-    head_.write(frame, losses_, count);
+    head_.write(frame, count);
     return {};
   }
 };
@@ -117,15 +187,15 @@ public:
   HeadBackward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 3, true} {}
 
   Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), head_.classes()));
+    TROUPE_TRY(const auto count, head_.counted(frame));
     share_ = head_.share(frame, count);
-    losses_.begin(head_.rows());
+    head_.begin();
     for_rows(frame, [&](const LossRows& rows, std::size_t first) {
       set_rows(frame, rows, first);
       multiply(frame, rows, first);
     });
     if (head_.given_by_backward())
-      head_.write(frame, losses_, count);
+      head_.write(frame, count);
     return {};
   }
 
@@ -176,10 +246,8 @@ bool has_head_tiles(const Lowering& lowering, const Node& node) {
 }
 
 StepPtr head_by_tiles(const Lowering& lowering, const Node& node) {
-  return std::make_unique<HeadForward>(lowering, node);
-}
-
-StepPtr head_backward_by_tiles(const Lowering& lowering, const Node& node) {
+  if (node.op == Op::linear_cross_entropy)
+    return std::make_unique<HeadForward>(lowering, node);
   return std::make_unique<HeadBackward>(lowering, node);
 }
 

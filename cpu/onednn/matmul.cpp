@@ -1,8 +1,6 @@
 // Maps the matrix nodes of a graph to products.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/gradient_tiles.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/products.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
 
@@ -104,25 +102,6 @@ private:
   std::vector<float> factor_;
 };
 
-template <class Product>
-Result<StepPtr> lower_with_weights(Lowering& lowering, const Node& node,
-                                   const ProductProblem& problem) {
-  auto product = std::make_unique<Product>(lowering, node, problem);
-  TROUPE_TRY(product->take_weights(lowering));
-  return product;
-}
-
-Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
-                              Direction direction) {
-  if (direction == Direction::backward_weight && has_gradient_tiles(problem))
-    return gradient_by_tiles(lowering, node, problem);
-  if (direction == Direction::backward_weight)
-    return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
-  if (direction == Direction::forward)
-    return lower_with_weights<ProductForward>(lowering, node, problem);
-  return lower_with_weights<ProductBackwardData>(lowering, node, problem);
-}
-
 /// Whether a product of activations of this type adds the bias itself, before it rounds.
 bool adds_bias(const Lowering& lowering, const Node& node) {
   const auto& y = lowering.graph[node.outputs[0]];
@@ -147,12 +126,6 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
                        direction);
 }
 
-Result<StepPtr> lower_products(Lowering& lowering, const Node& node) {
-  if (suits_row_products(lowering, node))
-    return lower_row_products(lowering, node);
-  return lower_linear(lowering, node, Direction::forward, node.outputs[0], node.inputs[1]);
-}
-
 } // namespace
 
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction) {
@@ -171,7 +144,9 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   const auto y = node.outputs[0];
-  TROUPE_TRY(auto step, lower_products(lowering, node));
+  TROUPE_TRY(auto step, suits_row_products(lowering, node)
+                            ? lower_row_products(lowering, node)
+                            : lower_linear(lowering, node, Direction::forward, y, node.inputs[1]));
   if (node.inputs.size() < 3 || adds_bias(lowering, node))
     return step;
   return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);

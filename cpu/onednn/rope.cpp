@@ -1,7 +1,6 @@
 // Rotary positions.
 #include "cpu/detail/sequence_places.hpp"
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <cmath>
 #include <limits>

@@ -8,8 +8,6 @@
 
 namespace troupe::cpu {
 
-inline constexpr std::size_t convert_grain = 16384;
-
 inline void widen(DType from, const std::byte* source, float* destination, std::size_t elements) {
   with_element(from, [&]<class T>(T) {
     kernels().of<T>().widen(reinterpret_cast<const T*>(source), destination, elements);
@@ -24,20 +22,20 @@ inline void narrow(DType to, const float* source, std::byte* destination, std::s
 /// Casts to f32 with the whole team.
 inline void widen_together(DType from, const std::byte* source, float* destination,
                            std::size_t elements) {
-  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+  parallel_for(elements, elementwise_grain, [=](std::size_t begin, std::size_t end) {
     widen(from, source + begin * size_of(from), destination + begin, end - begin);
   });
 }
 inline void narrow_together(DType to, const float* source, std::byte* destination,
                             std::size_t elements) {
-  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+  parallel_for(elements, elementwise_grain, [=](std::size_t begin, std::size_t end) {
     narrow(to, source + begin, destination + begin * size_of(to), end - begin);
   });
 }
 
 /// Rounds each value to the nearest one of a type.
 inline void round_together(DType type, float* values, std::size_t elements) {
-  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+  parallel_for(elements, elementwise_grain, [=](std::size_t begin, std::size_t end) {
     with_element(type, [&]<class T>(T) { kernels().of<T>().round(values + begin, end - begin); });
   });
 }

@@ -1,5 +1,3 @@
-#include "cpu/onednn/detail/winograd_bf16.hpp"
-
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/instruction_set.hpp"
@@ -41,7 +39,7 @@ public:
 
   Status run(const Frame& frame) override {
     const std::size_t tiles = static_cast<std::size_t>(slicing_.images) * tiles_;
-    for_slices(slicing_, static_cast<int>(threads_), [&](std::int64_t slice, std::size_t worker) {
+    for_slices(slicing_, [&](std::int64_t slice, std::size_t worker) {
       const std::size_t first = static_cast<std::size_t>(slice * slicing_.images);
       if (slicing_.side_by_side)
         return convolve(frame, first, worker, 0, tiles);
