@@ -1,11 +1,10 @@
 #include "gpu/detail/cuda_memory.hpp"
 
-#include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_error.hpp"
 #include "gpu/device_guard.hpp"
-#include "gpu/out_of_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -113,6 +112,16 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   TROUPE_TRY(cuda_status(code, "allocating memory", device_));
   return std::make_shared<CountedBuffer>(memory, bytes, kind, account(),
                                          [this, memory] { release(memory); });
+}
+
+Error out_of_memory(std::size_t asked, MemoryKind kind, int device, std::size_t free_bytes,
+                    std::size_t total_bytes, const MemoryUse& use) {
+  return {Errc::out_of_memory,
+          fmt::format("CUDA device {} cannot allocate {} ({} bytes) of {}: {} of {} are free, and "
+                      "this process holds {}; try {}",
+                      device, describe_bytes(asked), asked, to_string(kind),
+                      describe_bytes(free_bytes), describe_bytes(total_bytes), describe(use),
+                      settings_that_help(kind))};
 }
 
 Status CudaMemory::open_to(int device) const {

@@ -1,13 +1,17 @@
 #include "gpu/detail/measure.hpp"
 
 #include "core/fail.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -71,6 +75,14 @@ Result<double> least_of(const Stretch& stretch) {
   return least;
 }
 
+std::vector<std::uint16_t> random_halves(std::size_t count) {
+  CounterRng random{1, 0};
+  std::vector<std::uint16_t> halves(count);
+  for (auto& half : halves)
+    half = f16_from_float(random.normal());
+  return halves;
+}
+
 } // namespace
 
 Status wake_up(cudaStream_t stream, std::byte* memory, std::size_t bytes) {
@@ -80,6 +92,17 @@ Status wake_up(cudaStream_t stream, std::byte* memory, std::size_t bytes) {
     TROUPE_TRY(check(cudaStreamSynchronize(stream), "warming up the device"));
   }
   return {};
+}
+
+/// Fills with copies of one block of numbers.
+Status fill_with_random_halves(CudaDevice& device, Stream& stream, std::byte* memory,
+                               std::size_t bytes) {
+  const auto block = random_halves(std::size_t{1} << 19);
+  const auto block_bytes = block.size() * sizeof block[0];
+  for (std::size_t at = 0; at < bytes; at += block_bytes)
+    device.copy(stream, memory + at, at == 0 ? static_cast<const void*>(block.data()) : memory,
+                std::min(block_bytes, bytes - at));
+  return stream.synchronize();
 }
 
 /// A candidate that is rejected at its launch may leave an error on the thread, which the next

@@ -190,6 +190,20 @@ void CudaExecutable::backward(Stream& stream, UnitId unit) {
   enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].backward);
 }
 
+void CudaExecutable::run_steps(Stream& stream, const std::function<void(const Step&)>& done) {
+  const auto run_all = [&](UnitId unit, std::span<const StepPtr> steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      enqueue(cuda_stream(stream), binding(unit), steps.subspan(i, 1));
+      done(*steps[i]);
+    }
+  };
+  const auto units = static_cast<UnitId>(units_.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    run_all(unit, units_[static_cast<std::size_t>(unit)].forward);
+  for (UnitId unit = units - 1; unit >= 0; --unit)
+    run_all(unit, units_[static_cast<std::size_t>(unit)].backward);
+}
+
 void CudaExecutable::run(Stream& stream) {
   if (sum_over_ranks_) // a graph cannot wait for the host
     return Executable::run(stream);

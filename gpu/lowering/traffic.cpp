@@ -2,10 +2,9 @@
 
 #include "core/device/sum_over_ranks.hpp"
 #include "core/fail.hpp"
-#include "gpu/cudnn/traffic.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/linear_cross_entropy.hpp"
-#include "gpu/lowering/pool_index.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 
 #include <cmath>

@@ -40,8 +40,9 @@ std::vector<OperationGraph> patterns(const ConvolutionProblem& problem) {
 }
 
 std::ptrdiff_t marked(const std::map<std::string, NumericalNotes>& notes) {
-  return std::ranges::count_if(notes,
-                               [](const auto& engine) { return engine.second.nondeterministic; });
+  return std::ranges::count_if(notes, [](const auto& engine) {
+    return std::ranges::count(engine.second, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) > 0;
+  });
 }
 
 } // namespace

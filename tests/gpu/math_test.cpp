@@ -7,7 +7,6 @@
 #include "gpu/kernels/loss_math.hpp"
 #include "gpu/kernels/pooling_math.hpp"
 #include "gpu/krsc_codec.hpp"
-#include "gpu/out_of_memory.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -3,7 +3,6 @@
 #include "core/fail.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/detail/measure.hpp"
-#include "gpu/detail/random_memory.hpp"
 #include "gpu/device_guard.hpp"
 
 #include <algorithm>
