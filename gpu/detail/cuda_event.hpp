@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/device/device.hpp"
-#include "gpu/detail/host_wait.hpp"
 #include "gpu/detail/stream_mark.hpp"
+#include "gpu/detail/stream_state.hpp"
 
 #include <cuda_runtime_api.h>
 

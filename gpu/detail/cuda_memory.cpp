@@ -14,11 +14,6 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Returns the page-locked bytes for a buffer of this size.
-std::size_t locked_bytes(std::size_t bytes) {
-  return std::max<std::size_t>(bytes, 1);
-}
-
 Result<cudaMemPool_t> create_pool(int device) {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -143,10 +138,11 @@ Status CudaMemory::open_to(int device) const {
 
 Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
                                           std::shared_ptr<MemoryAccount> counted) const {
-  TROUPE_TRY(auto* const memory, page_lock(locked_bytes(bytes)));
-  std::memset(memory, 0, locked_bytes(bytes));
-  const auto free = [calls = idle_calls_, device = device_, memory, bytes] {
-    calls->free_host(memory, locked_bytes(bytes), device);
+  const auto locked = std::max<std::size_t>(bytes, 1);
+  TROUPE_TRY(auto* const memory, page_lock(locked));
+  std::memset(memory, 0, locked);
+  const auto free = [calls = idle_calls_, device = device_, memory, locked] {
+    calls->free_host(memory, locked, device);
   };
   return std::make_shared<CountedBuffer>(memory, bytes, MemoryKind::pinned, std::move(counted),
                                          free);

@@ -2,7 +2,6 @@
 // the rest.
 #include "core/device/sum_over_ranks.hpp"
 #include "gpu/kernels/batch_norm_pooled.hpp"
-#include "gpu/kernels/batch_norm_ranks.hpp"
 #include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/lowering.hpp"
 
