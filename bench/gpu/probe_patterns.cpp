@@ -56,14 +56,14 @@ const std::vector<Column> columns = {
     {"c", normalized_convolution_statistics, not_stem},
     {"d", [](const ConvolutionProblem& p) { return backward_data_batch_norm(p); }, not_stem},
     {"d, add",
-     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Shortcut::none, true); },
+     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Residual::none, true); },
      not_stem},
     {"d, shortcut, add",
-     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Shortcut::plain, true); },
+     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Residual::plain, true); },
      not_stem},
     {"d, dual, add",
      [](const ConvolutionProblem& p) {
-       return backward_data_batch_norm(p, Shortcut::normalized, true);
+       return backward_data_batch_norm(p, Residual::normalized, true);
      },
      not_stem},
     {"e", [](const ConvolutionProblem& p) { return normalized_backward_filter(p, p.type); },

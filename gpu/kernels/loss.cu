@@ -1,4 +1,4 @@
-#include "gpu/kernels/detail/labels.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 #include "gpu/kernels/loss.hpp"
 
 #include <algorithm>

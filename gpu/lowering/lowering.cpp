@@ -48,7 +48,7 @@ Status Lowering::find_plans() {
 }
 
 std::size_t Lowering::staging_bytes() const {
-  return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes();
+  return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes;
 }
 
 Result<Matmul> Lowering::product(MatmulOptions wanted) {

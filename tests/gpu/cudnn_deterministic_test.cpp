@@ -31,7 +31,7 @@ std::vector<OperationGraph> patterns(const ConvolutionProblem& problem) {
         backward_data_batch_norm(problem), normalized_backward_filter(problem, problem.type)})
     all.push_back(graph);
   if (problem.stride == 1)
-    for (const auto shortcut : {Shortcut::none, Shortcut::plain, Shortcut::normalized})
+    for (const auto shortcut : {Residual::none, Residual::plain, Residual::normalized})
       all.push_back(backward_data_batch_norm(problem, shortcut, true));
   if (problem.stride == 1 && problem.kernel == 1)
     for (const bool both : {false, true})
