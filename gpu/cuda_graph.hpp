@@ -27,7 +27,7 @@ public:
 
 private:
   struct Destroy {
-    int device = 0;
+    int device;
     void operator()(cudaGraphExec_t graph) const;
   };
   using Handle = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;

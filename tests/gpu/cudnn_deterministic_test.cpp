@@ -39,12 +39,9 @@ std::vector<OperationGraph> patterns(const ConvolutionProblem& problem) {
   return all;
 }
 
-bool is_marked(const NumericalNotes& notes) {
-  return std::ranges::count(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) > 0;
-}
-
 std::ptrdiff_t marked(const std::map<std::string, NumericalNotes>& notes) {
-  return std::ranges::count_if(notes, [](const auto& engine) { return is_marked(engine.second); });
+  return std::ranges::count_if(
+      notes, [](const auto& engine) { return testing::is_marked(engine.second); });
 }
 
 } // namespace
@@ -63,7 +60,7 @@ TEST_CASE("deterministic policies never select an engine that cuDNN marks as non
         // Every pattern that fuses at all also fuses in reproducible runs.
         CHECK(plans.has_value() == find_plans(target, graph, {}).has_value());
         for (std::size_t i = 0; plans && i < plans->size(); ++i)
-          CHECK_FALSE(is_marked(notes.at((*plans)[i].tag())));
+          CHECK_FALSE(testing::is_marked(notes.at((*plans)[i].tag())));
       }
   CHECK(not_deterministic > 0); // otherwise the test proves nothing
 }
