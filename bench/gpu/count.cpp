@@ -33,8 +33,7 @@ Result<std::unique_ptr<gpu::PlanRegistry>> open_plans(const std::string& file) {
   if (!in)
     return fail(Errc::invalid_input, "{} cannot be read", file);
   TROUPE_TRY(const auto library, gpu::open_cudnn(gpu::library_places_of_process()));
-  TROUPE_TRY(auto target,
-             target_of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
+  TROUPE_TRY(auto target, target_of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
   return std::make_unique<gpu::PlanRegistry>(std::move(target));
 }
 

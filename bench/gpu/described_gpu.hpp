@@ -18,12 +18,11 @@ inline gpu::DeviceRates described_rates(const nlohmann::json& properties, int sm
     const auto value = properties.value(name, nlohmann::json());
     return value.is_number() ? value.get<double>() : otherwise;
   };
-  return gpu::DeviceRates::of(
-      {.capability = sm,
-       .multiprocessors = static_cast<int>(number("multiProcessorCount")),
-       .core_hertz = 1e3 * number("smClockRateKHz"),
-       .memory_hertz = 1e3 * number("memClockRateKHz"),
-       .memory_bits = static_cast<int>(number("memoryBusWidth", 5120))});
+  return gpu::DeviceRates::of({.capability = sm,
+                               .multiprocessors = static_cast<int>(number("multiProcessorCount")),
+                               .core_hertz = 1e3 * number("smClockRateKHz"),
+                               .memory_hertz = 1e3 * number("memClockRateKHz"),
+                               .memory_bits = static_cast<int>(number("memoryBusWidth", 5120))});
 }
 
 /// `json`: the GPU's properties, as cuDNN writes them (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
@@ -37,15 +36,17 @@ inline Result<gpu::cudnn::Target> target_of_properties(const gpu::CudnnLibrary& 
     return fail(Errc::invalid_input,
                 "device properties need deviceName, deviceVer and driverVer, as JSON");
   // The size includes the terminating zero.
-  TROUPE_TRY(auto properties,
-             gpu::cudnn::DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR,
-                                           "device properties")
-                 .set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                      std::span<const char>(json.c_str(), json.size() + 1))
-                 .finalize());
+  TROUPE_TRY(auto properties, gpu::cudnn::DescriptorBuilder(
+                                  library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
+                                  .set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                       std::span<const char>(json.c_str(), json.size() + 1))
+                                  .finalize());
   const int sm = parsed["deviceVer"].get<int>() / 10;
-  return gpu::cudnn::Target{library, parsed["deviceName"].get<std::string>(), sm,
-                            parsed["driverVer"].get<int>(), described_rates(parsed, sm),
+  return gpu::cudnn::Target{library,
+                            parsed["deviceName"].get<std::string>(),
+                            sm,
+                            parsed["driverVer"].get<int>(),
+                            described_rates(parsed, sm),
                             std::move(properties)};
 }
 
