@@ -5,8 +5,6 @@
 #include "gpu/detail/load_kernels.hpp"
 #include "gpu/device_rates.hpp"
 #include "gpu/kernels/flat.hpp"
-#include "gpu/kernels/optimizer.hpp"
-#include "gpu/kernels/quantize.hpp"
 #include "gpu/lowering/executable.hpp"
 #include "gpu/lowering/plan_registry.hpp"
 

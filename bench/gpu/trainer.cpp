@@ -36,6 +36,59 @@ std::vector<std::byte> bytes_of(DType type, const std::vector<float>& values) {
   return bytes;
 }
 
+struct StepTime {
+  std::string name;
+  std::size_t node; ///< index in the graph
+  gpu::Traffic traffic;
+  double microseconds;
+};
+
+/// Times the steps of one pass. Its events are driver events, because events of streams are
+/// recycled while these are still needed.
+class StepTimer {
+public:
+  StepTimer(gpu::CudaExecutable& executable, gpu::CudaStream& stream, std::size_t most_steps)
+      : executable_{executable}, stream_{stream}, events_(most_steps + 1) {
+    for (auto& event : events_)
+      cudaEventCreate(&event);
+  }
+  ~StepTimer() {
+    for (const auto event : events_)
+      cudaEventDestroy(event);
+  }
+  StepTimer(const StepTimer&) = delete;
+  StepTimer& operator=(const StepTimer&) = delete;
+
+  /// A step's time includes the wait for its launch, so use it to find slow steps, not to add up.
+  /// Times are in execution order. Blocks.
+  Result<std::vector<StepTime>> run() {
+    mark();
+    executable_.run_steps(stream_, [this](const gpu::Step& step) {
+      times_.push_back({step.name, step.node_index, step.traffic, 0});
+      mark();
+    });
+    if (auto ended = stream_.synchronize(); !ended)
+      return failure(std::move(ended).error());
+    for (std::size_t i = 0; i < times_.size(); ++i) {
+      float milliseconds = 0;
+      cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]);
+      times_[i].microseconds = 1e3 * static_cast<double>(milliseconds);
+    }
+    return std::move(times_);
+  }
+
+private:
+  void mark() {
+    stream_.enqueue("mark",
+                    [this](cudaStream_t raw) { cudaEventRecord(events_[times_.size()], raw); });
+  }
+
+  gpu::CudaExecutable& executable_;
+  gpu::CudaStream& stream_;
+  std::vector<cudaEvent_t> events_;
+  std::vector<StepTime> times_;
+};
+
 void take_images(Config& config, const Options& options) {
   config.model.stem = options.size > 64 ? Stem::imagenet : Stem::cifar;
   config.model.num_classes = options.classes;
@@ -146,10 +199,12 @@ float Trainer::loss() {
 
 std::vector<NodeTime> Trainer::profile() {
   constexpr std::size_t passes = 5;
+  const auto most = graph_.nodes.size() + graph_.units.size(); // a unit may widen its gradients
   std::vector<std::vector<double>> samples;
   std::vector<NodeTime> nodes;
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    const auto times = value_or_give_up(lowered_->time_steps(*stream_));
+    const auto times =
+        value_or_give_up(StepTimer{*lowered_, gpu::cuda_stream(*stream_), most}.run());
     samples.resize(times.size());
     for (std::size_t i = 0; i < times.size(); ++i)
       samples[i].push_back(times[i].microseconds);

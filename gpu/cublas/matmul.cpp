@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 
 namespace troupe::gpu {
@@ -69,7 +68,6 @@ struct Matmul::Plan {
   Owned<cublasLtMatrixLayout_t> a, b, result;
 
   bool fused_bias() const { return options.bias && options.result == DType::f32; }
-  Status describe();
   Result<Owned<cublasLtMatrixLayout_t>> layout(const Layout& matrix, DType dtype) const;
   Result<Owned<cublasLtMatmulDesc_t>> operation_with(const float* bias) const;
   Result<std::vector<cublasLtMatmulAlgo_t>> algorithms(int most) const;
@@ -106,16 +104,6 @@ Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bi
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
   }
   return described;
-}
-
-Status Matmul::Plan::describe() {
-  TROUPE_TRY(operation, operation_with(aligned_address));
-  for (auto [to, matrix, dtype] :
-       {std::tuple{&a, map.a, options.operands}, std::tuple{&b, map.b, options.operands},
-        std::tuple{&result, map.result, options.result}}) {
-    TROUPE_TRY(*to, layout(matrix, dtype));
-  }
-  return {};
 }
 
 Result<std::vector<cublasLtMatmulAlgo_t>> Matmul::Plan::algorithms(int most) const {
@@ -189,7 +177,10 @@ Result<std::shared_ptr<const Matmul::Plan>> Matmul::describe(std::shared_ptr<Cub
   plan->handle = std::move(handle);
   plan->options = options;
   plan->map = mapping(options);
-  TROUPE_TRY(plan->describe());
+  TROUPE_TRY(plan->operation, plan->operation_with(aligned_address));
+  TROUPE_TRY(plan->a, plan->layout(plan->map.a, options.operands));
+  TROUPE_TRY(plan->b, plan->layout(plan->map.b, options.operands));
+  TROUPE_TRY(plan->result, plan->layout(plan->map.result, options.result));
   return plan;
 }
 

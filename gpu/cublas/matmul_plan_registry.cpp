@@ -3,13 +3,14 @@
 #include "core/fail.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_error.hpp"
+#include "gpu/detail/cache_entry.hpp"
 #include "gpu/detail/measure.hpp"
-#include "gpu/detail/random_memory.hpp"
 #include "gpu/device_guard.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 namespace troupe::gpu {
@@ -36,6 +37,26 @@ Result<std::string> name_of(int device, const CublasLtLibrary& library) {
 std::size_t operand_bytes(const MatmulOptions& o) {
   return aligned(static_cast<std::size_t>(std::max({o.rows * o.in, o.out * o.in, o.rows * o.out})) *
                  sizeof(float));
+}
+
+constexpr std::size_t digits = 16; ///< per word
+
+std::string to_text(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string text;
+  for (const auto word : algorithm.data)
+    text += fmt::format("{:0{}x}", word, digits);
+  return text;
+}
+
+/// Inverse of to_text().
+cublasLtMatmulAlgo_t from_text(const std::string& text) {
+  cublasLtMatmulAlgo_t algorithm = {};
+  const auto* at = text.data();
+  for (auto& word : algorithm.data) {
+    std::from_chars(at, at + digits, word, 16);
+    at += digits;
+  }
+  return algorithm;
 }
 
 /// Memory for the operands, followed by the workspace.
@@ -71,9 +92,8 @@ MatmulPlanRegistry::open(CudaDevice& device, MatmulPlanRegistryOptions options) 
   TROUPE_TRY(const auto library, open_cublas_lt(library_places_of_process()));
   TROUPE_TRY(auto handle, CublasLt::create(library, device.info().index));
   TROUPE_TRY(auto name, name_of(device.info().index, library));
-  MatmulCache cache{std::move(options.cache), std::move(name)};
   return std::unique_ptr<MatmulPlanRegistry>{
-      new MatmulPlanRegistry{device, std::move(handle), std::move(cache), std::move(options.say)}};
+      new MatmulPlanRegistry{device, std::move(handle), std::move(options), std::move(name)}};
 }
 
 Result<ChosenMatmul> MatmulPlanRegistry::product(const MatmulOptions& options, bool deterministic) {
@@ -101,11 +121,28 @@ Result<ChosenMatmul> MatmulPlanRegistry::first(const MatmulOptions& options) con
 }
 
 Result<ChosenMatmul> MatmulPlanRegistry::known(const MatmulOptions& options) const {
-  const auto algorithm = cache_.find(options);
-  if (!algorithm)
+  const auto entry = read_entry(options_.cache, key_of(options));
+  const auto value = [&entry](const char* name) {
+    return entry.is_object() ? entry.value(name, nlohmann::json()) : nlohmann::json();
+  };
+  const auto text = value("algorithm"), time = value("microseconds");
+  if (!text.is_string() || !time.is_number() || value("sha256") != digest(text.get<std::string>()))
     return fail(Errc::unsupported, "a {} has not been measured yet", to_string(options));
-  TROUPE_TRY(auto matmul, Matmul::with(handle_, options, algorithm->value));
-  return ChosenMatmul{std::move(matmul), algorithm->microseconds};
+  TROUPE_TRY(auto matmul, Matmul::with(handle_, options, from_text(text.get<std::string>())));
+  return ChosenMatmul{std::move(matmul), time.get<double>()};
+}
+
+Status MatmulPlanRegistry::store(const MatmulOptions& options, const ChosenMatmul& chosen) const {
+  const auto text = to_text(chosen.matmul.algorithm());
+  return write_entry(options_.cache, key_of(options),
+                     {{"name", to_string(options)},
+                      {"microseconds", chosen.microseconds},
+                      {"sha256", digest(text)},
+                      {"algorithm", text}});
+}
+
+std::string MatmulPlanRegistry::key_of(const MatmulOptions& options) const {
+  return fmt::format("{} | {}, workspace {}", name_, to_string(options), options.workspace_bytes);
 }
 
 /// Measures on a temporary stream: a stream that stayed would occupy one of the device's hardware
@@ -128,7 +165,7 @@ Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) 
     }));
   TROUPE_TRY(const auto best, fastest(times));
   ChosenMatmul chosen{std::move(candidates[best]), *times[best]};
-  const auto kept = cache_.store(options, {chosen.matmul.algorithm(), chosen.microseconds});
+  const auto kept = store(options, chosen);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   say(fmt::format("plan of {}: {}, {:.1f} us ({:.1f} s, {} candidates){}", to_string(options),
                   chosen.matmul.tag(), chosen.microseconds, seconds, candidates.size(),
@@ -137,8 +174,8 @@ Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) 
 }
 
 void MatmulPlanRegistry::say(const std::string& line) const {
-  if (say_)
-    say_(line);
+  if (options_.say)
+    options_.say(line);
 }
 
 } // namespace troupe::gpu

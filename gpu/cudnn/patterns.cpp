@@ -172,12 +172,12 @@ OperationGraph normalized_convolution_statistics(const ConvolutionProblem& probl
   return builder.take();
 }
 
-OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Shortcut shortcut,
+OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Residual shortcut,
                                         bool add) {
   Builder builder(fmt::format("convolution backward data{} with batch norm's backward weights{}",
                               add ? " and add" : "",
-                              shortcut == Shortcut::none    ? ""
-                              : shortcut == Shortcut::plain ? " and shortcut"
+                              shortcut == Residual::none    ? ""
+                              : shortcut == Residual::plain ? " and shortcut"
                                                             : " twice"),
                   problem);
   const auto dims = problem.x();
@@ -191,15 +191,15 @@ OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Short
                               builder.tensor(uid::other_dx, dims, problem.type), dims);
   // Recomputes ReLU's input of the forward pass: its sign is ReLU's mask.
   auto result = builder.batch_norm(0);
-  if (shortcut == Shortcut::plain)
+  if (shortcut == Residual::plain)
     result = builder.binary(CUDNN_POINTWISE_ADD, result,
                             builder.tensor(uid::shortcut, dims, problem.type), dims);
-  if (shortcut == Shortcut::normalized)
+  if (shortcut == Residual::normalized)
     result =
         builder.binary(CUDNN_POINTWISE_ADD, result, builder.batch_norm(uid::dual_offset), dims);
   builder.add(PointwiseOp{CUDNN_POINTWISE_RELU_BWD, result, gradient, uid::dx});
   builder.batch_norm_backward(0);
-  if (shortcut == Shortcut::normalized)
+  if (shortcut == Residual::normalized)
     builder.batch_norm_backward(uid::dual_offset);
   return builder.take();
 }

@@ -14,13 +14,6 @@ namespace troupe::gpu {
 
 namespace {
 
-std::size_t largest_workspace(const std::vector<StepPtr>& steps) {
-  std::size_t bytes = 0;
-  for (const auto& step : steps)
-    bytes = std::max(bytes, step->workspace_bytes());
-  return bytes;
-}
-
 /// Converts a tensor's values, as stored, to f32.
 void widen(DType type, const std::byte* raw, std::span<float> values) {
   const auto each = [&]<class T>(T, auto convert) {
@@ -95,8 +88,9 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
     auto& unit = units_[i];
     unit.elements = lowering.layout.unit_elements[i];
     unit.copy_type = lowering.copy_types[i];
-    workspace =
-        std::max({workspace, largest_workspace(unit.forward), largest_workspace(unit.backward)});
+    for (const auto* const steps : {&unit.forward, &unit.backward})
+      for (const auto& step : *steps)
+        workspace = std::max(workspace, step->workspace_bytes());
     if (unit.copy_type != DType::f32)
       copies += aligned(unit.elements * size_of(unit.copy_type));
   }
@@ -188,6 +182,20 @@ void CudaExecutable::forward(Stream& stream, UnitId unit) {
 
 void CudaExecutable::backward(Stream& stream, UnitId unit) {
   enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].backward);
+}
+
+void CudaExecutable::run_steps(Stream& stream, const std::function<void(const Step&)>& done) {
+  const auto run_all = [&](UnitId unit, std::span<const StepPtr> steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      enqueue(cuda_stream(stream), binding(unit), steps.subspan(i, 1));
+      done(*steps[i]);
+    }
+  };
+  const auto units = static_cast<UnitId>(units_.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    run_all(unit, units_[static_cast<std::size_t>(unit)].forward);
+  for (UnitId unit = units - 1; unit >= 0; --unit)
+    run_all(unit, units_[static_cast<std::size_t>(unit)].backward);
 }
 
 void CudaExecutable::run(Stream& stream) {

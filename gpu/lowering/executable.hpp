@@ -5,20 +5,13 @@
 #include "gpu/cuda_graph.hpp"
 #include "gpu/lowering/lowering.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace troupe::gpu {
-
-struct StepTime {
-  std::string name;
-  std::size_t node; ///< index in the graph
-  Traffic traffic;
-  double microseconds;
-};
 
 /// Captures a whole pass (run()) into a CUDA graph at its second run with the same micro-batch
 /// buffers, and launches the graph from then on. A pass that waits for other ranks is never
@@ -41,9 +34,8 @@ public:
   void run(Stream& stream) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
-  /// Runs one pass and times each step with two events; times are in execution order. A step's time
-  /// includes the wait for its launch, so use it to find slow steps, not to add up. Blocks.
-  Result<std::vector<StepTime>> time_steps(Stream& stream);
+  /// Runs one pass. Calls `done` after enqueueing each step, in execution order.
+  void run_steps(Stream& stream, const std::function<void(const Step&)>& done);
 
 private:
   struct Unit {

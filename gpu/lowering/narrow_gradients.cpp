@@ -34,13 +34,13 @@ private:
 } // namespace
 
 std::size_t NarrowGradients::add(TensorId gradient, std::size_t elements, DType type) {
-  all_.push_back({gradient, elements, type, bytes_});
-  bytes_ += aligned(elements * size_of(type));
-  return all_.back().offset;
+  all.push_back({gradient, elements, type, bytes});
+  bytes += aligned(elements * size_of(type));
+  return all.back().offset;
 }
 
 StepPtr widen_gradients(const NarrowGradients& gradients) {
-  return gradients.all().empty() ? nullptr : std::make_unique<WidenStep>(gradients.all());
+  return gradients.all.empty() ? nullptr : std::make_unique<WidenStep>(gradients.all);
 }
 
 } // namespace troupe::gpu

@@ -63,8 +63,6 @@ private:
 
   void open_searchers(std::size_t wanted);
   void look_up(Asked& asked, const PlanSearcher& searcher);
-  Result<TimedPlan> timed(const cudnn::OperationGraph& graph, const PlanSearcher& searcher,
-                          Result<cudnn::ChosenPlan> chosen) const;
 
   PlanRegistryOptions options_;
   CudaDevice* device_ = nullptr; ///< null: the GPU is not in this machine

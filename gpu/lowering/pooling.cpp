@@ -1,6 +1,5 @@
 #include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/lowering.hpp"
-#include "gpu/lowering/pool_index.hpp"
 
 namespace troupe::gpu {
 

@@ -2,10 +2,9 @@
 
 #include "core/device/sum_over_ranks.hpp"
 #include "core/fail.hpp"
-#include "gpu/cudnn/traffic.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/linear_cross_entropy.hpp"
-#include "gpu/lowering/pool_index.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 
 #include <cmath>
@@ -119,17 +118,12 @@ Traffic embedding_backward(const Graph& graph, const Node& node) {
 }
 
 Traffic max_pool(const Graph& graph, const Node& node) {
-  return {.read = bytes_of(graph, node.inputs),
-          .written = bytes_of(graph, {node.outputs[0]}) +
-                     bytes_of(graph[node.outputs[1]], pool_index_type(node)),
-          .launches = 1};
-}
-
-Traffic max_pool_backward(const Graph& graph, const Node& node) {
-  return {.read = bytes_of(graph, {node.inputs[0]}) +
-                  bytes_of(graph[node.inputs[1]], pool_index_type(node)),
-          .written = bytes_of(graph, node.outputs),
-          .launches = 1};
+  auto traffic = once(graph, node);
+  const bool forward = node.op == Op::max_pool;
+  const auto& index = graph[forward ? node.outputs[1] : node.inputs[1]];
+  (forward ? traffic.written : traffic.read) -=
+      bytes_of(index, index.dtype) - bytes_of(index, pool_index_type(node));
+  return traffic;
 }
 
 /// Both factors have one type: a weight is read from its unit's copy. A bias takes a second,
@@ -187,47 +181,37 @@ Traffic cached_attention(const Graph& graph, const Node& node) {
 /// their gradients.
 Traffic causal_attention_backward(const Graph& graph, const Node& node) {
   const auto parts = node.outputs.size();
-  const auto dy = node.inputs[0], log_sum_exp = node.inputs[parts + 2];
-  const std::vector<TensorId> inputs{node.inputs.begin() + 1,
-                                     node.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(parts)};
-  const auto means = bytes_of(graph, {log_sum_exp});
-  auto traffic = once(graph, node);
-  traffic.read += 2 * bytes_of(graph, {dy}) + bytes_of(graph, inputs) +
-                  bytes_of(graph, {log_sum_exp}) + 2 * means;
-  traffic.written += means;
+  const auto dy = node.inputs[0], log_sum_exp = node.inputs[parts + 2], means = log_sum_exp;
+  std::vector<TensorId> again{dy, dy, log_sum_exp, means, means};
+  again.insert(again.end(), node.inputs.begin() + 1,
+               node.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(parts));
+  auto traffic = once_and(graph, node, again, {means}, 2);
   traffic.operations = attention_operations(graph, node, dy, 7);
-  traffic.launches = 3;
   return traffic;
 }
 
-/// Casts the weight once to the type of x.
-Traffic rounded_weight(const Graph& graph, const Node& node) {
-  const auto type = graph[node.inputs[0]].dtype;
-  return type == DType::f32
-             ? Traffic{}
-             : cast_traffic(static_cast<std::size_t>(graph[node.inputs[1]].shape.elements()),
-                            DType::f32, type);
-}
-
-/// `products` products of all rows with the weight. Each chunk reads the weight and writes its
-/// logits, which the kernel that sums them reads.
+/// `products` products of all rows with the weight, which is cast once to the type of x. Each chunk
+/// reads the weight and writes its logits, which the kernel that sums them reads.
 Traffic logit_products(const Graph& graph, const Node& node, int products) {
   const LogitChunks shape{graph, node};
   const auto& x = graph[node.inputs[0]];
   const auto& weight = graph[node.inputs[1]];
   const auto logits = static_cast<double>(shape.rows * shape.classes) * sizeof(float);
-  return {.read = bytes_of(x, x.dtype) + bytes_of(graph, {node.inputs[2]}) + logits +
-                  static_cast<double>(shape.count()) * bytes_of(weight, x.dtype),
-          .written = logits,
-          .operations = 2.0 * products * static_cast<double>(shape.rows * weight.shape.elements()),
-          .type = x.dtype,
-          .launches = 2 * static_cast<int>(shape.count())};
+  Traffic traffic{.read = bytes_of(x, x.dtype) + bytes_of(graph, {node.inputs[2]}) + logits +
+                          static_cast<double>(shape.count()) * bytes_of(weight, x.dtype),
+                  .written = logits,
+                  .operations =
+                      2.0 * products * static_cast<double>(shape.rows * weight.shape.elements()),
+                  .type = x.dtype,
+                  .launches = 2 * static_cast<int>(shape.count())};
+  if (x.dtype != DType::f32)
+    traffic += cast_traffic(static_cast<std::size_t>(weight.shape.elements()), DType::f32, x.dtype);
+  return traffic;
 }
 
 /// One launch computes the mean: it reads the losses by row, and the labels.
 Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
   auto traffic = logit_products(graph, node, 1);
-  traffic += rounded_weight(graph, node);
   const auto by_row = bytes_of(graph, {node.outputs[1]});
   traffic += {.read = 2 * by_row, .written = 2 * by_row, .launches = 1};
   return traffic;
@@ -247,7 +231,6 @@ Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const auto dweight = bytes_of(graph, {node.outputs[1]});
   const auto by_row = static_cast<double>(shape.rows) * sizeof(float);
   auto traffic = logit_products(graph, node, 3);
-  traffic += rounded_weight(graph, node);
   if (loss)
     traffic += {.read = static_cast<double>(shape.rows * shape.classes) * sizeof(float) + by_row,
                 .written = 2 * by_row,
@@ -323,9 +306,8 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
   case Op::linear_cross_entropy_backward:
     return linear_cross_entropy_backward(graph, node);
   case Op::max_pool:
-    return max_pool(graph, node);
   case Op::max_pool_backward:
-    return max_pool_backward(graph, node);
+    return max_pool(graph, node);
   case Op::matmul:
   case Op::matmul_backward_data:
   case Op::matmul_backward_weight:

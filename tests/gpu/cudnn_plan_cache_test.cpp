@@ -58,7 +58,7 @@ TEST_CASE("a missing plan is cached too, until a compiler for engines is added o
   const ScratchFolder folder;
   auto library = testing::cudnn_or_skip();
   const auto described = [&library] {
-    return Target::of_properties(library, testing::properties_of("h200")).value();
+    return bench::target_of_properties(library, testing::properties_of("h200")).value();
   };
   auto problem = testing::small_problem();
   problem.type = CUDNN_DATA_FLOAT;
