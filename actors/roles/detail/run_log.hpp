@@ -2,7 +2,6 @@
 #pragma once
 
 #include "data/file_notes.hpp"
-#include "metrics/rank_range.hpp"
 #include "metrics/records/run.hpp"
 #include "metrics/registry/registry.hpp"
 #include "metrics/run_sink.hpp"
