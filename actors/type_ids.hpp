@@ -7,6 +7,7 @@
 #include "actors/job_status.hpp"
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
+#include "actors/stop_reason.hpp"
 #include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/job_status.hpp"
+#include "actors/stop_reason.hpp"
 #include "core/config/cluster.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"

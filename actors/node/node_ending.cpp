@@ -9,7 +9,7 @@ namespace troupe::actors {
 
 /// Ends this node's part in the job. Requests of people are granted first.
 caf::result<void> NodeState::stop(StopReason reason, const JobEnd& end) {
-  if (reason <= StopReason::withdrawn) // a request
+  if (is_request(reason))
     return stops_.stop(reason);
   const bool has_coordinator = roles_ && roles_.leads() && node_.coordinator;
   if (reason == StopReason::told && has_coordinator) { // which reports its own end

@@ -273,8 +273,8 @@ void AsyncShardManagerState::finish_step(std::int64_t step) {
 }
 
 StepReport AsyncShardManagerState::report_of(std::int64_t step) {
-  const auto measured =
-      measured_.extract(step); // empty: the rank has computed no slice of the step
+  // Empty if the rank has computed no slice of the step.
+  const auto measured = measured_.extract(step);
   StepReport report{.rank = rank_state().rank,
                     .worker = measured ? measured.mapped() : WorkerStep{},
                     .collectives = sent_};

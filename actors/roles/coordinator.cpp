@@ -99,7 +99,7 @@ void CoordinatorState::answer_halts() {
     enter(Phase::saving);
     writing_ = true;
     parts_ = {.step = committed_};
-    return save_chunks();
+    return save_chunks(); // for the next generation; answers when they are saved
   }
   for (auto& promise : std::exchange(halts_, {}))
     promise.deliver();
@@ -244,10 +244,8 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
       if (work_items_)
         row.reads.push_back(report.reads);
     }
-  const auto& slice_assignment = balancer_.slice_assignment();
-  if (balancer_.reassigns() &&
-      step == std::max(setup_.first_step, slice_assignment.first_step())) // the first of this one
-    row.slice_assignment = slice_assignment.counts();
+  if (begins_assignment(step))
+    row.slice_assignment = balancer_.slice_assignment().counts();
   const auto now = Clock::now();
   row.seconds = seconds(now - std::exchange(last_commit_, now));
   step_seconds_ += row.seconds;
@@ -355,6 +353,12 @@ bool CoordinatorState::assign() {
     tell(member.synchronous());
   }
   return false;
+}
+
+/// Whether the step is the first of a slice assignment, in a job whose assignment may change.
+bool CoordinatorState::begins_assignment(std::int64_t step) const {
+  return balancer_.reassigns() &&
+         step == std::max(setup_.first_step, balancer_.slice_assignment().first_step());
 }
 
 /// Whether the actions due after the last step need the same state on all ranks.

@@ -167,6 +167,7 @@ private:
   bool synchronize();
   std::function<void()> after(std::size_t answers, std::function<void()> then);
   bool assign();
+  bool begins_assignment(std::int64_t step) const;
   void assign_work();
   void assign_again();
   bool assigns_to(std::int32_t rank) const;

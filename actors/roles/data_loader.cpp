@@ -3,6 +3,7 @@
 #include "actors/roles/traced.hpp"
 
 #include <numeric>
+#include <optional>
 
 namespace troupe::actors {
 

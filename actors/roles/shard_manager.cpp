@@ -308,7 +308,8 @@ void ShardManagerState::add_round(StepReport& report, const InFlightStep& in_fli
   } else if (in_flight.found->square_of_mean > 0) {
     for (const auto& [bytes, time] : report.collectives)
       report.round_bytes += bytes;
-    const auto& found = *in_flight.found; // the root mean square distance from the mean
+    // The root mean square distance of the ranks from their mean, relative to the mean's norm.
+    const auto& found = *in_flight.found;
     report.drift =
         std::sqrt(std::max(0.0, found.mean_square - found.square_of_mean) / found.square_of_mean);
   }
@@ -377,8 +378,8 @@ void ShardManagerState::fail(Error error) {
     std::vector<std::int64_t> steps;
     for (const auto& [step, in_flight] : in_flight_)
       steps.push_back(step);
-    for (const auto step : steps) // those that were made
-      commit_if_done(step);
+    for (const auto step : steps)
+      commit_if_done(step); // reports it if it was made
   }
   report(std::move(error), slice_assignment().step_of(pass_));
 }

@@ -330,6 +330,7 @@ void WorkerState::add_outputs(const InFlightStep& in_flight) {
 /// Ends a step, or in asynchronous training one slice of it.
 void WorkerState::finish_step(Pass last) {
   const auto is_ready = [](const MicroBatchPtr& batch) { return batch && batch->ready->ready(); };
+  // Micro-batches that are filled and that no pass has read.
   step_.ready_batches = std::ranges::count_if(batches_, is_ready) +
                         std::ranges::count_if(passes_, [&](const auto& pass) {
                           return is_ready(pass.second->batch);

@@ -2,10 +2,10 @@
 /// contrast, are made by all ranks in one order.
 #pragma once
 
-#include "collectives/communicator.hpp"
 #include "collectives/data_plane/channel.hpp"
 #include "collectives/point_to_point/message.hpp"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>

@@ -28,7 +28,7 @@ public:
   Correspondent(std::shared_ptr<PointToPoint> point_to_point, int number)
       : point_to_point_{std::move(point_to_point)}, number_{number}, device_{cpu::make_host_device(
                                                                          number, 1)} {}
-  /// Drops messages that come later.
+  /// Replaces the callbacks, which use this object. Messages that come later are dropped.
   ~Correspondent() {
     point_to_point_->subscribe(number_, {.deliver = [](const MessagePtr&) {},
                                          .memory =

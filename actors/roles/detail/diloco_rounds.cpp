@@ -113,6 +113,7 @@ Status DilocoRounds::close(int fragment) {
   const auto round = registry_.next(fragment);
   in_grace_.erase(round);
   std::vector<int> to;
+  to.reserve(static_cast<std::size_t>(strategy().replica_groups()));
   for (int group = 0; group < strategy().replica_groups(); ++group)
     to.push_back(speaker(group));
   auto changes = registry_.close(fragment);

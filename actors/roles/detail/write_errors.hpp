@@ -3,7 +3,7 @@
 
 #include "core/error.hpp"
 
-#include <spdlog/spdlog.h>
+#include <spdlog/logger.h>
 
 #include <memory>
 #include <optional>
@@ -29,7 +29,10 @@ public:
   }
   /// Like lose(), but a line for which the disk has no space is not lost: it is written later.
   void lose_line(const Status& written) {
-    !written&& written.error().code == Errc::no_space ? warn(written) : lose(written);
+    if (!written && written.error().code == Errc::no_space)
+      warn(written);
+    else
+      lose(written);
   }
 
   /// The first error with which something was lost.
