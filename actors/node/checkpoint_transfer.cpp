@@ -41,24 +41,16 @@ Status send_to(net::Connection& to, const CheckpointChunks& chunks,
   return net::read_all(to, one_byte(has_it), io_deadline);
 }
 
-/// Logs from time to time how many of the bytes have arrived.
-class Progress {
-public:
-  Progress(std::size_t bytes, const std::function<void(const std::string&)>& say)
-      : bytes_{bytes}, say_{say} {}
-
-  void operator()(std::size_t arrived) {
-    if (Clock::now() < said_ + between_lines)
+/// Returns a function that logs from time to time how many of the bytes have arrived.
+std::function<void(std::size_t)> progress(std::size_t bytes,
+                                          const std::function<void(const std::string&)>& say) {
+  return [bytes, &say, said = Clock::now()](std::size_t arrived) mutable {
+    if (Clock::now() < said + between_lines)
       return;
-    said_ = Clock::now();
-    say_(fmt::format("fetching the checkpoint: {}%", arrived * 100 / bytes_));
-  }
-
-private:
-  std::size_t bytes_;
-  const std::function<void(const std::string&)>& say_;
-  Clock::time_point said_ = Clock::now();
-};
+    said = Clock::now();
+    say(fmt::format("fetching the checkpoint: {}%", arrived * 100 / bytes));
+  };
+}
 
 } // namespace
 
@@ -109,7 +101,7 @@ Result<Checkpoint> fetch_checkpoint(collectives::ConnectionGroup& connection_gro
   const auto size = static_cast<std::size_t>(bytes);
   // Not make_shared, which would zero it first.
   const std::shared_ptr<std::byte[]> storage{new std::byte[size]};
-  TROUPE_TRY(receive_chunks(connection, {storage.get(), size}, io_deadline, Progress{size, say}));
+  TROUPE_TRY(receive_chunks(connection, {storage.get(), size}, io_deadline, progress(size, say)));
   TROUPE_TRY(auto checkpoint, join_chunks(storage, bytes));
   std::byte word{};
   TROUPE_TRY(net::write_all(connection, one_byte(word), io_deadline));
