@@ -38,8 +38,8 @@ std::ptrdiff_t Handover::others_that_stay() const {
 }
 
 std::int64_t Handover::workers_without_leader() const {
-  const auto& list = participants_.list();
-  auto workers = list.workers() - list.nodes().front().workers;
+  const auto& nodes = participants_.list().nodes();
+  auto workers = total_workers(nodes) - nodes.front().workers;
   for (const auto& spare : participants_.spares())
     workers += spare.info.workers;
   return workers;

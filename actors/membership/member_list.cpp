@@ -1,6 +1,5 @@
 #include "actors/membership/member_list.hpp"
 
-#include "actors/membership/worker_groups.hpp"
 #include "core/config/schema.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
@@ -167,10 +166,6 @@ void MemberList::come_again(const NodeInfo& node) {
 void MemberList::remove(std::string_view address) {
   std::erase_if(nodes_, [address](const NodeInfo& node) { return node.address == address; });
   std::erase_if(absent_, [address](const std::string& absent) { return absent == address; });
-}
-
-std::int64_t MemberList::workers() const {
-  return total_workers(nodes_);
 }
 
 std::string MemberList::waiting_for() const {

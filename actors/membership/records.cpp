@@ -28,7 +28,8 @@ void Records::succeed(const Error& lost) {
 
 Status Records::propose_next() {
   TROUPE_TRY(auto record, next_record());
-  shared_ = participants_.list().offer(record).shared;
+  const auto& nodes = participants_.list().nodes();
+  shared_ = nodes[static_cast<std::size_t>(record.source)].offer.shared;
   proposal_ = PendingRecord{std::move(record)};
   if (job_.rules.has_voters)
     actions_.add(action::Propose{proposal_->record});
@@ -39,7 +40,7 @@ Result<training::GenerationRecord> Records::next_record() {
   TROUPE_TRY(auto secret, job_.rules.make_secret());
   const auto& list = participants_.list();
   const auto slices =
-      job_.has_begun() ? job_.generation->slices : job_.rules.slices(list.workers());
+      job_.has_begun() ? job_.generation->slices : job_.rules.slices(total_workers(list.nodes()));
   auto record = list.generation(next_number(), std::move(secret), slices);
   record.training = job_.has_begun() ? job_.generation->training : list.nodes().front().training;
   record.job =
