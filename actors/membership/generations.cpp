@@ -39,7 +39,6 @@ void Generations::inherit() {
   successors_ = job_.now + job_.rules.timeouts.detection;
 }
 
-/// Begins to wait for nodes.
 void Generations::gather() {
   job_.phase = MembershipPhase::gathering;
   gathering_ = job_.now;
@@ -141,7 +140,6 @@ void Generations::give_up_deciding() {
   ending_.tell(failed_end(std::move(error)));
 }
 
-/// Ends the generation: all its nodes request an assignment in the next.
 void Generations::halt(const Error& reason, bool is_loss,
                        std::chrono::milliseconds detected_after) {
   if (is_loss)

@@ -24,7 +24,8 @@ public:
   void note(const std::string& name, std::string text, Time now) {
     std::erase_if(noted_, [now](const auto& old) { return now - old.second.when >= time_kept; });
     if (noted_.size() == most)
-      noted_.erase(oldest());
+      noted_.erase(
+          std::ranges::min_element(noted_, {}, [](const auto& old) { return old.second.when; }));
     noted_[name] = {std::move(text), now};
   }
   void forget(const std::string& name) { noted_.erase(name); }
@@ -34,9 +35,6 @@ private:
     std::string text;
     Time when;
   };
-  std::map<std::string, Noted>::const_iterator oldest() const {
-    return std::ranges::min_element(noted_, {}, [](const auto& each) { return each.second.when; });
-  }
 
   std::map<std::string, Noted> noted_;
 };
