@@ -220,16 +220,12 @@ std::optional<Error> LocalRoles::down(const caf::down_msg& down) {
   roles_.erase(found);
   if (down.reason == caf::exit_reason::user_shutdown)
     return {};
-  return died(role, down.reason);
-}
-
-Error LocalRoles::died(const Role& role, const caf::error& reason) const {
   const auto& place = generation().assignment.member();
-  return {Errc::internal,
-          fmt::format("the {} died: {}", role.name, caf::to_string(reason)),
-          {.node = place.address.empty() ? place.host : place.address,
-           .actor = std::string{role.name},
-           .rank = role.rank}};
+  return Error{Errc::internal,
+               fmt::format("the {} died: {}", role.name, caf::to_string(down.reason)),
+               {.node = place.address.empty() ? place.host : place.address,
+                .actor = std::string{role.name},
+                .rank = role.rank}};
 }
 
 /// Otherwise ranks that wait for a failed one would wait for the timeout.
