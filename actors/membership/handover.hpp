@@ -45,7 +45,6 @@ private:
   bool loses_leaders_state() const;
   Error ends_with_leader(const std::string& lacks) const;
   std::string lacks_now(bool waits) const;
-  bool may_have_enough() const;
   std::ptrdiff_t others_that_stay() const;
   std::int64_t workers_without_leader() const;
 
