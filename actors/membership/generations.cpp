@@ -168,8 +168,10 @@ void Generations::ask_to_halt_if_wanted() {
   const auto& members = participants_.members();
   const bool saves = handover_.is_asked();
   returns_at_.reset();
-  if (job_.phase != MembershipPhase::training || job_.ended || was_asked_to_halt())
+  if (job_.phase != MembershipPhase::training || job_.ended)
     return;
+  if (asked_in_ == job_.generation->number && (asked_to_save_ || !saves))
+    return; // COORDINATOR was asked before; it is asked again if it has to save, too
   const bool is_wanted = saves || std::ranges::any_of(members, wants_change);
   if (!is_wanted && std::ranges::none_of(members, joins_again))
     return;
@@ -182,11 +184,6 @@ void Generations::ask_to_halt_if_wanted() {
   asked_to_save_ = saves;
   records_.begin_change();
   actions_.add(action::HaltCoordinator{job_.generation->number, saves});
-}
-
-/// Whether COORDINATOR was asked before. It is asked again if it has to save, too.
-bool Generations::was_asked_to_halt() const {
-  return asked_in_ == job_.generation->number && (asked_to_save_ || !handover_.is_asked());
 }
 
 /// Whether it is too soon after the last halt for nodes that were left out. A node whose links come

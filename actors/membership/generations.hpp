@@ -61,7 +61,6 @@ public:
 private:
   void inherit();
   void gather();
-  bool was_asked_to_halt() const;
   bool waits_for_returns();
   void dismiss_absent();
   void give_up_gathering();
