@@ -228,13 +228,6 @@ Status GenerationBuilder::prepare_compiled_job(std::int64_t slices, bool leads, 
   return {};
 }
 
-Result<RunViewPtr> GenerationBuilder::open_view(const metrics::RunInfo& info) {
-  view_.reset(); // the last view has the same files
-  return RunView::open(generation_->job(), info, admission_->assignment,
-                       !std::exchange(shown_, true), takes_files_, setup_.options,
-                       setup_.exposition);
-}
-
 Result<BuiltGenerationPtr> GenerationBuilder::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
@@ -242,7 +235,10 @@ Result<BuiltGenerationPtr> GenerationBuilder::show() {
   if (view_ && view_->is_followed_by(info, admission_->assignment.leads())) {
     view_->go_on(info, admission_->assignment);
   } else {
-    TROUPE_TRY(view_, open_view(info));
+    view_.reset(); // it has the same files
+    TROUPE_TRY(view_, RunView::open(generation_->job(), info, admission_->assignment,
+                                    !std::exchange(shown_, true), takes_files_, setup_.options,
+                                    setup_.exposition));
     takes_files_ = false;
     before = view_->before();
   }

@@ -77,7 +77,6 @@ private:
   Status prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
   Result<BuiltGenerationPtr> show();
-  Result<RunViewPtr> open_view(const metrics::RunInfo& info);
   void give_up(Error error);
   const Config& config() const { return setup_.join.config; }
   bool is_daemon() const { return setup_.options.daemon; }
