@@ -90,7 +90,6 @@ private:
   training::NodeAssignment refusal_of(const NodeInfo& info, const Error& error) const;
   void report_problem(const std::string& node, const std::string& problem);
   All::iterator find(NodeId node);
-  bool was_reached(const std::string& node, const std::string& port) const;
   bool has_to_be_stable(const Entrant& entrant) const;
   void refuse_unreached(All::iterator entrant, const std::vector<BrokenLink>& broken);
 
