@@ -17,10 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::filesystem::path file_in(const std::filesystem::path& folder) {
-  return folder / members_file;
-}
-
 Json to_json(const std::vector<training::Voter>& voters) {
   auto entries = Json::array();
   for (const auto& voter : voters)
@@ -59,11 +55,11 @@ Status write_members(const std::filesystem::path& folder,
                   {"nodes", to_json(members.nodes)},
                   {"voters", to_json(members.voters)}};
   TROUPE_TRY(make_folders(folder));
-  return write_file_atomically(file_in(folder), file.dump(1) + "\n");
+  return write_file_atomically(folder / members_file, file.dump(1) + "\n");
 }
 
 Members read_members(const std::filesystem::path& folder) {
-  std::ifstream in{file_in(folder)};
+  std::ifstream in{folder / members_file};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   const auto file = parse_json(text).value_or(nullptr);
   if (!file.is_object())
@@ -80,7 +76,7 @@ Members read_members(const std::filesystem::path& folder) {
 
 void forget_members(const std::filesystem::path& folder) {
   std::error_code ignored; // if it fails, the next start asks its nodes in vain
-  std::filesystem::remove(file_in(folder), ignored);
+  std::filesystem::remove(folder / members_file, ignored);
 }
 
 } // namespace troupe::actors
