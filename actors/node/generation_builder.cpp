@@ -196,15 +196,6 @@ Result<StateOffer> GenerationBuilder::offer_whole(const JoinContext& context) {
   return offer_resume_point(context, last);
 }
 
-/// The state arrives when the node has an assignment.
-Status GenerationBuilder::prepare_to_join(std::int64_t slices) {
-  if (compiled_job_)
-    return {};
-  TROUPE_TRY(prepare_compiled_job(slices, false, false));
-  compiled_job_->state.reset();
-  return {};
-}
-
 /// Opens the data first: other nodes must have the same, which is checked when this node joins.
 Status GenerationBuilder::open_data() {
   if (data_ || compiled_job_)

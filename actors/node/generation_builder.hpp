@@ -75,7 +75,6 @@ private:
     return admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
   }
   Status prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone);
-  Status prepare_to_join(std::int64_t slices);
   Result<BuiltGenerationPtr> show();
   void give_up(Error error);
   const Config& config() const { return setup_.join.config; }
