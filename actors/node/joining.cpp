@@ -91,12 +91,6 @@ std::chrono::milliseconds longest_wait_for_assignment(const TimeoutsConfig& time
   return timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
 }
 
-WorkerGroups groups_of(const ParallelConfig& parallel) {
-  return {.size = parallel.group(),
-          .key = parallel.has_replica_groups() ? "parallel.diloco.group_size"
-                                               : "parallel.shard_group"};
-}
-
 Result<training::NodeAssignment> ask_for_assignment(const JoinContext& context,
                                                     const JobHandle& job) {
   Result<training::NodeAssignment> answer;
@@ -143,20 +137,24 @@ Status pause_before_retry(const JoinContext& context, Waits::Row& wait,
 
 JobHandle lead_job(const JoinContext& context, const std::optional<LeaderLoss>& after) {
   const auto& cluster = context.config.cluster;
-  MembershipRules rules{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                        .timeouts = cluster.timeouts,
-                        .probe = std::max(cluster.timeouts.detection, shortest_probe),
-                        .slices = [config = &context.config](
-                                      std::int64_t workers) { return config->slices(workers); },
-                        .make_secret = collectives::make_secret,
-                        .groups = groups_of(context.config.parallel),
-                        .has_voters = static_cast<bool>(context.consensus),
-                        .leave_one_by_one = context.config.parallel.divides() != Divided::nothing,
-                        .lacks_copies =
-                            [config = &context.config](const training::GenerationRecord& record) {
-                              return training::lacks_copies(config->parallel, record);
-                            }};
+  const auto& parallel = context.config.parallel;
+  MembershipRules rules{
+      .min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+      .timeouts = cluster.timeouts,
+      .probe = std::max(cluster.timeouts.detection, shortest_probe),
+      .slices = [config =
+                     &context.config](std::int64_t workers) { return config->slices(workers); },
+      .make_secret = collectives::make_secret,
+      .groups = {.size = parallel.group(),
+                 .key = parallel.has_replica_groups() ? "parallel.diloco.group_size"
+                                                      : "parallel.shard_group"},
+      .has_voters = static_cast<bool>(context.consensus),
+      .leave_one_by_one = parallel.divides() != Divided::nothing,
+      .lacks_copies =
+          [config = &context.config](const training::GenerationRecord& record) {
+            return training::lacks_copies(config->parallel, record);
+          }};
   if (after) {
     rules.before = after->last;
     rules.lost = after->lost;
