@@ -37,13 +37,6 @@ bool Entrants::is_replay(const NodeInfo& info) const {
   return last != attempts_.end() && info.attempt <= last->second;
 }
 
-std::vector<NodeId> Entrants::left_out() const {
-  std::vector<NodeId> nodes;
-  for (const auto& [process, node] : left_out_)
-    nodes.push_back(node);
-  return nodes;
-}
-
 Status Entrants::check(const NodeInfo& info, const Member* known) const {
   if (job_.closed)
     return failure(refusal(info));

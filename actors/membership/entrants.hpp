@@ -35,7 +35,8 @@ public:
   void leave_out(const std::string& process, NodeId node) { left_out_[process] = node; }
   /// Returns whether the process was left out before.
   bool returns(const std::string& process) { return left_out_.erase(process) > 0; }
-  std::vector<NodeId> left_out() const;
+  /// By process.
+  const std::map<std::string, NodeId>& left_out() const { return left_out_; }
 
   /// Checks a node that asks to take part, or asks again. Errors: invalid_input, data; network if
   /// it may try again; stopped if it may not. `known`: null if it asks for the first time.
