@@ -86,17 +86,15 @@ std::filesystem::path checkpoints_of(const JoinContext& context) {
   return training::run_folder(context.config) / "checkpoints";
 }
 
-/// The leader decides within this time whether a generation is built, and with which nodes.
-std::chrono::milliseconds longest_wait_for_assignment(const TimeoutsConfig& timeouts) {
-  return timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
-}
-
 Result<training::NodeAssignment> ask_for_assignment(const JoinContext& context,
                                                     const JobHandle& job) {
   Result<training::NodeAssignment> answer;
+  const auto& timeouts = context.config.cluster.timeouts;
+  // The leader decides within this time whether a generation is built, and with which nodes.
+  const auto longest_wait = timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
   auto info = context.info;
   if (info.workers > 0 && job.leader != info.address) // the leader's MEMBERSHIP has limits
-    info.time_left_ms = longest_wait_for_assignment(context.config.cluster.timeouts).count();
+    info.time_left_ms = longest_wait.count();
   caf::scoped_actor self{context.system};
   // NODE answers when that time is over.
   self->request(context.node, caf::infinite, atom::join_v, job.membership, job.leader, info)

@@ -141,9 +141,8 @@ Result<std::optional<JobHandle>> find_running_job(const JoinContext& context, Me
     if (std::exchange(said, why) != why)
       context.say(why + "; trying again");
     wait.rename("waiting to start a job: " + why);
-    const bool is_of_members = may_continue(round, deciding);
     const auto way_out =
-        is_of_members
+        may_continue(round, deciding)
             ? fmt::format("; to start without them, remove {}",
                           (training::run_folder(context.config) / "members.json").string())
             : std::string{};
