@@ -20,7 +20,6 @@ namespace troupe::actors {
 /// Entrants are proven one at a time, so that no stranger makes the nodes dial many ports.
 class Entrants {
 public:
-  /// All outlive this object.
   Entrants(const JobState& job, Participants& participants, Probes& probes, Actions& actions)
       : job_{job}, participants_{participants}, probes_{probes}, actions_{actions} {}
 

@@ -14,7 +14,6 @@ namespace troupe::actors {
 /// Spares and witnesses count as voters, but cannot lead, because they have no state.
 class Handover {
 public:
-  /// All outlive this object.
   Handover(const JobState& job, const Participants& participants, Actions& actions)
       : job_{job}, participants_{participants}, actions_{actions} {}
 

@@ -26,7 +26,6 @@ public:
     std::vector<BrokenLink> silent; ///< the links of the others (no_answer)
   };
 
-  /// Both outlive this object.
   Probes(const JobState& job, Actions& actions) : job_{job}, actions_{actions} {}
 
   /// All functions return the number of the probe, which is never 0.
