@@ -32,7 +32,10 @@ Result<BuiltGenerationPtr> GenerationBuilder::build() {
   auto built = build_next();
   if (built)
     return built;
-  const auto error = begins_afresh() ? before_first_step(built.error()) : built.error();
+  // A node that was not admitted yet has trained no step.
+  const bool begins_afresh =
+      admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
+  const auto error = begins_afresh ? before_first_step(built.error()) : built.error();
   give_up(error);
   return failure(error);
 }

@@ -70,10 +70,6 @@ private:
   tl::unexpected<Error> nothing_to_go_on_from() const;
   void log_admission() const;
   Status start_alone();
-  /// Also true for a node that was not admitted yet, because it has trained no step.
-  bool begins_afresh() const {
-    return admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
-  }
   Status prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone);
   Result<BuiltGenerationPtr> show();
   void give_up(Error error);
