@@ -4,8 +4,10 @@
 
 #include "actors/membership/participants.hpp"
 #include "actors/membership/probes.hpp"
-#include "actors/membership/recent.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +16,36 @@
 #include <vector>
 
 namespace troupe::actors {
+
+/// Texts by name, each forgotten after a minute. Stores a bounded number, because names come from
+/// strangers.
+class Recent {
+public:
+  static constexpr std::chrono::minutes time_kept{1};
+  static constexpr std::size_t most = 1024;
+
+  /// Returns an empty string if nothing is noted.
+  std::string of(const std::string& name, Time now) const {
+    const auto found = noted_.find(name);
+    return found != noted_.end() && now - found->second.when < time_kept ? found->second.text : "";
+  }
+  void note(const std::string& name, std::string text, Time now) {
+    std::erase_if(noted_, [now](const auto& old) { return now - old.second.when >= time_kept; });
+    if (noted_.size() == most)
+      noted_.erase(
+          std::ranges::min_element(noted_, {}, [](const auto& old) { return old.second.when; }));
+    noted_[name] = {std::move(text), now};
+  }
+  void forget(const std::string& name) { noted_.erase(name); }
+
+private:
+  struct Noted {
+    std::string text;
+    Time when;
+  };
+
+  std::map<std::string, Noted> noted_;
+};
 
 /// A joining node is an entrant until its data port and those of all members can be reached in both
 /// directions and, if a running job would halt for it, until it has stayed connected for a while.
