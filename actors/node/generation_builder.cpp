@@ -10,15 +10,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>{to - from}.count();
-}
-
-} // namespace
-
 GenerationBuilder::~GenerationBuilder() {
   generation_.reset(); // its streams call actors while they run
   if (leads_)
@@ -223,6 +214,7 @@ Status GenerationBuilder::prepare_compiled_job(std::int64_t slices, bool leads, 
 }
 
 Result<BuiltGenerationPtr> GenerationBuilder::show() {
+  using Seconds = std::chrono::duration<double>;
   auto info = generation_->info();
   info.version = setup_.options.version;
   std::optional<metrics::EarlierRun> before;
@@ -251,8 +243,8 @@ Result<BuiltGenerationPtr> GenerationBuilder::show() {
                       .best = leads_ ? training::best_before(generation_->job()) : std::nullopt,
                       .takes_over = std::exchange(inherits_, false),
                       .metrics = metrics,
-                      .heal = seconds_between(healing_, connecting_),
-                      .connect = seconds_between(connecting_, Clock::now())});
+                      .heal = Seconds{connecting_ - healing_}.count(),
+                      .connect = Seconds{Clock::now() - connecting_}.count()});
 }
 
 /// Reports that this node cannot do its part, so that the others need not wait for it. An error
