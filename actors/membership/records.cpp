@@ -6,19 +6,13 @@
 
 namespace troupe::actors {
 
-namespace {
-
-double seconds(Time::duration duration) {
-  return std::chrono::duration<double>{duration}.count();
-}
-
-} // namespace
-
 void Records::note_loss(const std::string& reason, std::chrono::milliseconds detected_after) {
   if (change_.is_loss)
     return;
   begin_change();
-  change_ = {.reason = reason, .is_loss = true, .detect = seconds(detected_after)};
+  change_ = {.reason = reason,
+             .is_loss = true,
+             .detect = std::chrono::duration<double>{detected_after}.count()};
 }
 
 void Records::succeed(const Error& lost) {
@@ -51,7 +45,7 @@ Result<training::GenerationRecord> Records::next_record() {
   participants_.name_voters(record);
   record.change = change_;
   if (!change_.reason.empty())
-    record.change.halt = seconds(job_.now - changing_);
+    record.change.halt = std::chrono::duration<double>{job_.now - changing_}.count();
   if (const auto lost = list.lost(record); !lost.empty()) {
     actions_.say(lost);
     record.change.reason += (change_.reason.empty() ? "" : "; ") + lost;
