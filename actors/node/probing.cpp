@@ -11,7 +11,6 @@ namespace troupe::actors {
 namespace {
 
 using std::chrono::milliseconds;
-using ProbePromise = caf::typed_response_promise<std::vector<BrokenLink>>;
 
 constexpr std::size_t most_links = 256;       ///< of an order
 constexpr milliseconds longest_probe{60'000}; ///< for a link
@@ -43,7 +42,7 @@ dialer_actor spawn_dialer(caf::actor_system& system,
 
 /// The links of an order that are being tried.
 struct Probing {
-  ProbePromise promise;
+  caf::typed_response_promise<std::vector<BrokenLink>> promise;
   std::size_t open;
   std::vector<BrokenLink> broken = {};
 
