@@ -249,7 +249,7 @@ void Entrants::refuse_unreached(All::iterator entrant, const std::vector<BrokenL
   auto node = *take(entrant->node.member.id);
   const auto& [info, member] = node;
   auto problem = in_words(info.address, broken);
-  // A later process of the node may have another port.
+  // Whether all members reached this port before. A later process of the node may have another.
   const auto reached = reached_ports_.find(info.address);
   const bool was_reached = reached != reached_ports_.end() && reached->second == info.data;
   if (is_of_entrant(broken, info.address) && !was_reached)

@@ -17,8 +17,8 @@
 
 namespace troupe::actors {
 
-/// Texts by name, each forgotten after a minute. Stores a bounded number, because names come from
-/// strangers.
+/// Texts by name, each forgotten after a minute, so that nothing is reported or repeated at once.
+/// Stores a bounded number, because names come from strangers.
 class Recent {
 public:
   static constexpr std::chrono::minutes time_kept{1};

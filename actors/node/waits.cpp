@@ -33,9 +33,10 @@ WaitStatus Waits::status(const Entry& entry, Time now) {
 }
 
 Waits::Row Waits::begin(std::string what, std::chrono::milliseconds limit, Time now) {
-  const std::lock_guard lock{table_->mutex};
+  std::unique_lock lock{table_->mutex};
   auto& entries = table_->entries;
   const auto entry = entries.insert(entries.end(), {std::move(what), now, limit});
+  lock.unlock(); // if there is no memory for the pointer, its deleter takes the lock
   return {table_, {&*entry, [table = table_, entry](Entry*) {
                      const std::lock_guard lock{table->mutex};
                      table->entries.erase(entry);
