@@ -5,7 +5,6 @@
 #include "actors/membership/member_list.hpp"
 #include "actors/node/drain.hpp"
 #include "actors/node/generation_builder.hpp"
-#include "actors/node/introduction.hpp"
 #include "actors/node/linger.hpp"
 #include "actors/node/listen_address.hpp"
 #include "actors/node/network.hpp"
@@ -155,7 +154,7 @@ consensus_actor NodeRuntime::spawn_consensus() {
       .detection = config_.cluster.timeouts.detection,
       .connect =
           [this](const std::string& address, const consensus_actor& consensus) {
-            introduce({system_, network_, config_.cluster.timeouts.detection}, {address_, process_},
+            introduce(system_, network_, config_.cluster.timeouts.detection, {address_, process_},
                       consensus, address);
           },
       .moved =

@@ -52,4 +52,11 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout);
 
+/// Gives the CONSENSUS actors of this daemon and of the daemon at `address` handles of each other,
+/// on a new thread (ConsensusSetup::connect). `limit`: of each exchange. Precondition: the options
+/// outlive that thread.
+void introduce(caf::actor_system& system, const NetworkOptions& options,
+               std::chrono::milliseconds limit, const training::Voter& self,
+               const consensus_actor& consensus, const std::string& address);
+
 } // namespace troupe::actors

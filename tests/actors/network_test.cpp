@@ -1,5 +1,4 @@
 #include "actors/node/client.hpp"
-#include "actors/node/introduction.hpp"
 #include "actors/node/network.hpp"
 #include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
@@ -110,7 +109,7 @@ TEST_CASE("an address in a message that is not HOST:PORT is not connected to") {
     caf::actor_system system{config};
     const auto voter = test::spawn_stub<consensus_actor>(
         system, [&](atom::introduce, const std::string& address) { tried.set_value(address); });
-    introduce({system, network, 1s}, {}, voter, text);
+    introduce(system, network, 1s, {}, voter, text);
     CHECK(tried.get_future().get() == text);
     caf::anon_send_exit(voter, caf::exit_reason::user_shutdown);
   }
