@@ -30,9 +30,9 @@ std::string_view to_string(Ending ending) {
 
 Continuation::Continuation(std::unique_ptr<Decoder> decoder, training::Prompt prompt,
                            const training::GenerateOptions& options, TakeText take)
-    : decoder_{std::move(decoder)}, tokenizer_{prompt.tokenizer}, wanted_{options.tokens},
-      sampler_{options.sampling, prompt.tokenizer->parts().vocabulary.unused()}, take_{std::move(
-                                                                                     take)} {
+    : decoder_{std::move(decoder)}, tokenizer_{prompt.tokenizer}, take_{std::move(take)},
+      wanted_{options.tokens}, sampler_{options.sampling,
+                                        prompt.tokenizer->parts().vocabulary.unused()} {
   result_.prompt = std::move(prompt.tokens);
 }
 

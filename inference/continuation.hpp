@@ -66,9 +66,9 @@ private:
 
   std::unique_ptr<Decoder> decoder_;
   data::TokenizerPtr tokenizer_;
+  TakeText take_;
   std::int64_t wanted_;
   training::Sampler sampler_;
-  TakeText take_;
   std::string held_; ///< text that is not passed on yet
   Generated result_;
   Clock::time_point begin_;

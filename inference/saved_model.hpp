@@ -15,17 +15,6 @@
 
 namespace troupe::inference {
 
-struct FoundWeights {
-  std::filesystem::path weights;
-  /// Config of the run whose folder contains the weights; empty if none does.
-  std::optional<std::filesystem::path> config = {};
-};
-
-/// Finds the weights file that a path stands for: a weights file, a checkpoint, or a run's folder.
-/// In a run's folder, returns checkpoints/best if it exists, else the newest checkpoint. Does not
-/// read weights. Errors: invalid_input if the path does not exist, or a folder has no checkpoint.
-Result<FoundWeights> find_weights(const std::filesystem::path& path);
-
 struct SavedModelOptions {
   std::filesystem::path path; ///< as find_weights takes it, or a Hugging Face folder
   std::optional<std::filesystem::path> config = {};      ///< replaces the file's config

@@ -118,24 +118,6 @@ Result<std::shared_ptr<CompiledJob>> compile_job(std::shared_ptr<const Job> job,
   return JobCompiler{std::move(job), slices, std::move(resume_point), preparing}.run();
 }
 
-Result<BatchProducers> make_producers(PlatformDevices& devices, const CompiledWorker& compiled,
-                                      ProducerOptions options,
-                                      std::shared_ptr<const data::BatchAssembler> evaluation,
-                                      int world_size) {
-  options.format = compiled.input;
-  BatchProducers producers;
-  TROUPE_TRY(producers[index_of(PassMode::training)],
-             devices.make_producer(compiled.worker, options));
-  if (!evaluation)
-    return producers;
-  options.assembler = std::move(evaluation);
-  options.slice = {0, world_size};
-  options.slots = 2; // one batch is read while the other is filled
-  TROUPE_TRY(producers[index_of(PassMode::evaluation)],
-             devices.make_producer(compiled.worker, std::move(options)));
-  return producers;
-}
-
 Result<Graph> training_graph(const Config& config) {
   const auto devices = platform_of(config.devices).make_devices(config, {});
   TROUPE_TRY(const auto device, devices->add());

@@ -1,5 +1,5 @@
 /// The part of a job that outlives changes of membership: devices, the executables compiled for
-/// them, and the model's state while no generation has it.
+/// them, and the model's state while no generation has it. training_graph needs no job.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -9,7 +9,6 @@
 #include "training/platforms/platform.hpp"
 #include "training/retained_state.hpp"
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -59,18 +58,6 @@ struct Preparing {
 Result<std::shared_ptr<CompiledJob>> compile_job(std::shared_ptr<const Job> job,
                                                  std::int64_t slices, StateSourcePtr resume_point,
                                                  const Preparing& preparing = {});
-
-/// The producers of one rank, by pass mode. The one of evaluation is null if the job never
-/// evaluates.
-using BatchProducers = std::array<std::shared_ptr<BatchProducer>, 2>;
-
-/// Creates a rank's producers on its device, in the input format of its executables. `options`:
-/// those of training. `evaluation`: for `world_size` ranks; null: the job never evaluates. Errors:
-/// out_of_memory; unsupported for a residency that the data set does not allow.
-Result<BatchProducers> make_producers(PlatformDevices& devices, const CompiledWorker& compiled,
-                                      ProducerOptions options,
-                                      std::shared_ptr<const data::BatchAssembler> evaluation,
-                                      int world_size);
 
 /// Returns the graph of a micro-batch, forward and backward, after all passes, as compile_job
 /// compiles it for the first worker's device. Opens no data. Errors: unsupported if the machine

@@ -11,7 +11,8 @@
 #include "training/input/data_identity.hpp"
 #include "training/model_card.hpp"
 #include "training/platforms/platforms.hpp"
-#include "training/sampling/prompt.hpp"
+#include "training/resume_changes.hpp"
+#include "training/sampling/training_sample.hpp"
 #include "training/test_results.hpp"
 
 #include <unistd.h>

@@ -5,6 +5,7 @@
 
 #include "collectives/communicator.hpp"
 #include "training/compiled_job.hpp"
+#include "training/input/batch_producers.hpp"
 #include "training/state/model_state.hpp"
 
 #include <memory>

@@ -1,27 +1,17 @@
 #include "training/resume.hpp"
 
-#include "core/atomic_file.hpp"
 #include "core/config/config.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/config/load.hpp"
-#include "core/config/schema.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "data/normalization.hpp"
 #include "metrics/report/run_folder.hpp"
-#include "nn/config_check.hpp"
 #include "nn/models/families.hpp"
-#include "nn/schedule.hpp"
-#include "training/job_plan.hpp"
 #include "training/model_card.hpp"
 #include "training/pretrained/pretrained.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <optional>
-#include <string_view>
-#include <system_error>
 
 namespace troupe::training {
 
@@ -154,107 +144,6 @@ Result<ResumePoint> find_resume_point(const Config& config, const fs::path& fold
     std::ranges::move(pretrained.notes, std::back_inserter(resume_point.notes));
   }
   return resume_point;
-}
-
-namespace {
-
-Status move_entry(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (error)
-    return fail(Errc::io, "cannot rename {} to {}: {}", from.string(), to.string(),
-                error.message());
-  return {};
-}
-
-/// Returns NAME.1, or the first free number.
-fs::path free_name_beside(const fs::path& folder) {
-  std::error_code ignored;
-  for (int number = 1;; ++number)
-    if (fs::path aside = fmt::format("{}.{}", folder.string(), number); !fs::exists(aside, ignored))
-      return aside;
-}
-
-/// Whether the folder contains anything besides entries of the new run and empty folders.
-bool holds_a_run(const fs::path& folder, const std::vector<std::string>& kept) {
-  std::error_code error;
-  for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error))
-    if (std::ranges::count(kept, at->path().filename().string()) == 0 &&
-        !(at->is_directory(error) && fs::is_empty(at->path(), error)))
-      return true;
-  return false;
-}
-
-} // namespace
-
-Result<std::optional<fs::path>> set_earlier_run_aside(const fs::path& folder,
-                                                      const std::vector<std::string>& kept) {
-  if (!holds_a_run(folder, kept))
-    return std::nullopt;
-  TROUPE_TRY(metrics::check_unwritten(folder));
-  auto aside = free_name_beside(folder);
-  TROUPE_TRY(move_entry(folder, aside));
-  TROUPE_TRY(make_folders(folder));
-  std::error_code ignored;
-  for (const auto& name : kept)
-    if (fs::exists(aside / name, ignored))
-      TROUPE_TRY(move_entry(aside / name, folder / name));
-  return aside;
-}
-
-namespace {
-
-/// Keys of section train that do not affect parameters.
-constexpr std::array<std::string_view, 4> without_effect = {
-    "train.evaluate_every", "train.gradient_norm_every", "train.recompute", "train.sample"};
-
-bool changes_training(std::string_view key) {
-  return key == "data.augment" ||
-         (key.starts_with("train.") && std::ranges::count(without_effect, key) == 0);
-}
-
-bool changes_rate(std::string_view key) {
-  constexpr std::array<std::string_view, 4> keys = {"train.optimizer.lr", "train.epochs",
-                                                    "train.max_steps", "train.max_tokens"};
-  return key.starts_with("train.schedule.") || std::ranges::count(keys, key) > 0;
-}
-
-std::optional<Config> config_of(const CheckpointHeader& checkpoint, const Catalogue& catalogue) {
-  const auto card = read_card(checkpoint.metadata);
-  if (!card.config)
-    return std::nullopt;
-  auto config = parse_config(*card.config, "checkpoint", {}, Capabilities::all(), catalogue);
-  return config ? std::optional{*std::move(config)} : std::nullopt;
-}
-
-double rate_at(std::int64_t step, const Config& config, std::int64_t steps_per_epoch) {
-  const JobPlan plan{config, steps_per_epoch};
-  return nn::learning_rate(config.train.schedule, config.train.optimizer.lr, step,
-                           {steps_per_epoch, plan.total_steps(), tokens_per_step(config.data)});
-}
-
-} // namespace
-
-std::vector<std::string> changes_since(const CheckpointHeader& checkpoint, const Config& config,
-                                       std::int64_t steps_per_epoch) {
-  const auto catalogue = nn::catalogue_of(config);
-  auto before = config_of(checkpoint, catalogue);
-  if (!before)
-    return {};
-  auto now = config; // config_keys returns pointers to members, so it needs a mutable config
-  const auto old_keys = config_keys(*before, catalogue), new_keys = config_keys(now, catalogue);
-  const auto rate = fmt::format("; the next learning rate is {:.3g} instead of {:.3g}",
-                                rate_at(checkpoint.step, now, steps_per_epoch),
-                                rate_at(checkpoint.step, *before, steps_per_epoch));
-  std::vector<std::string> changes;
-  for (std::size_t i = 0; i < new_keys.size(); ++i) {
-    const auto& key = new_keys[i].path;
-    const auto was = config_value_text(old_keys[i]), is = config_value_text(new_keys[i]);
-    if (changes_training(key) && was != is)
-      changes.push_back(fmt::format("{} was {} up to step {} and is now {}{}", key, was,
-                                    checkpoint.step, is, changes_rate(key) ? rate : ""));
-  }
-  return changes;
 }
 
 } // namespace troupe::training

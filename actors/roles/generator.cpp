@@ -4,7 +4,7 @@
 #include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "inference/saved_model.hpp"
-#include "training/sampling/prompt.hpp"
+#include "training/sampling/training_sample.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include "core/staging.hpp"
 #include "metrics/exposition.hpp"
 #include "metrics/report/run_document.hpp"
-#include "training/resume.hpp"
+#include "training/earlier_run.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -6,7 +6,7 @@
 #include "tests/actors/small_job.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "training/reducer/reducer.hpp"
-#include "training/sampling/prompt.hpp"
+#include "training/sampling/training_sample.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,6 @@
 #include "core/config/config.hpp"
 #include "core/config/load.hpp"
-#include "inference/saved_model.hpp"
+#include "inference/find_weights.hpp"
 #include "nn/config_check.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "training/model_card.hpp"

@@ -5,6 +5,7 @@
 #include "nn/models/models.hpp"
 #include "tests/support/checkpoint_files.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "training/earlier_run.hpp"
 #include "training/initial_state.hpp"
 #include "training/resume.hpp"
 

@@ -1,6 +1,6 @@
 // Tests the samples that a language model writes during training.
 #include "core/config/config.hpp"
-#include "training/sampling/prompt.hpp"
+#include "training/sampling/training_sample.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

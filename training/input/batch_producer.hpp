@@ -1,5 +1,5 @@
-/// Producers of micro-batches in a device's memory. They differ in where pixels come from and what
-/// augments them.
+/// Producers of micro-batches in a device's memory, and the host's loader that they use. Producers
+/// differ in where pixels come from and what augments them.
 #pragma once
 
 #include "core/device/device.hpp"

@@ -8,7 +8,7 @@
 #include "data/image_adapter.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/optimizer.hpp"
-#include "training/compiled_job.hpp"
+#include "training/input/batch_producers.hpp"
 #include "training/job_plan.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/prediction/memory_prediction.hpp"

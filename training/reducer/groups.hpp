@@ -1,4 +1,4 @@
-/// Connects this node's workers with the other workers of the job.
+/// Connects this node's workers with the other workers of the job, after all have loaded the state.
 #pragma once
 
 #include "core/config/cluster.hpp"

@@ -5,7 +5,6 @@
 #include "data/tokenizer/open.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/cache_attention.hpp"
-#include "training/without_training.hpp"
 
 #include <algorithm>
 
@@ -49,30 +48,6 @@ Result<Prompt> read_prompt(const Config& config, const GenerateOptions& options)
                 last, vocabulary);
   TROUPE_TRY(prompt.places, places_for(config, std::ssize(prompt.tokens), options.tokens));
   return prompt;
-}
-
-Config sample_config(const Config& training) {
-  auto config = without_training(training);
-  config.precision = {};
-  config.devices.kind = DeviceKind::cpu;
-  config.devices.threads_per_worker = 1;
-  return config;
-}
-
-GenerateOptions sample_options(const Config& training, std::int64_t steps) {
-  const auto& sample = training.train.sample;
-  return {.prompt = sample.prompt,
-          .tokens = sample.tokens,
-          .sampling = {.seed = static_cast<std::uint64_t>(training.run.seed) +
-                               static_cast<std::uint64_t>(steps)}};
-}
-
-Status check_sample(const Config& training) {
-  if (training.train.sample.every.unit == Interval::Unit::never)
-    return {};
-  if (const auto read = read_prompt(training, sample_options(training, 0)); !read)
-    return fail(read.error().code, "train.sample: {}", read.error().message);
-  return {};
 }
 
 } // namespace troupe::training
