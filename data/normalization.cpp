@@ -23,6 +23,7 @@ constexpr std::array defaults = {
     Default{"cifar10", {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}}},
     Default{"mnist", of_every_channel(0.1307f, 0.3081f)},
     Default{"fashion_mnist", of_every_channel(0.2860f, 0.3530f)},
+    // The values of ImageNet.
     Default{"image_folder", {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
     Default{"synthetic", of_every_channel(0.5f, 0.25f)},
 };

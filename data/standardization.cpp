@@ -38,6 +38,7 @@ Standardization standardization_of(std::span<const double> rows, std::size_t wid
   Standardization standard;
   for (std::size_t feature = 0; feature < features; ++feature) {
     std::vector<double> column;
+    column.reserve(rows.size() / width);
     for (auto i = feature; i < rows.size(); i += width)
       column.push_back(rows[i]);
     const bool constant = std::ranges::count(column, column[0]) == std::ssize(column);

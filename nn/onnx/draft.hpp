@@ -72,8 +72,8 @@ private:
   std::vector<std::pair<TensorId, std::string>> renamed_;
 };
 
-/// Adds a node of an evaluation graph. Errors: unsupported for an op without an ONNX form (by
-/// name).
+/// Adds a node of an evaluation graph (operators.cpp). Errors: unsupported for an op without an
+/// ONNX form (by name).
 Status add_node(Draft& draft, const Node& node);
 
 } // namespace troupe::nn::onnx

@@ -23,9 +23,9 @@ bool is_autocast(std::string_view module, const AutocastRegions& off);
 ConfigConflicts find_conflicts(const AutocastRegions& off, const Graph& forward);
 
 /// Applies autocast to a forward graph, before `fuse` and autodiff. `compute` is f16 or bf16. Each
-/// op's record has the rule for its type (ops/record.hpp). In regions where autocast
-/// is off, all computation is in f32 and inputs are cast, like `with torch.autocast(enabled=False)`
-/// around `module(x.float())`. Their outputs are f32 until a later op casts them.
+/// op's record has the rule for its type (ops/record.hpp). In regions where autocast is off, all
+/// computation is in f32 and inputs are cast, like `with torch.autocast(enabled=False)` around
+/// `module(x.float())`. Their outputs are f32 until a later op casts them.
 ///
 /// Parameters, statistics and saved statistics stay f32 (shape_rules.hpp describes how a
 /// convolution uses them). Casts are inserted where types change, one per tensor: "images.bf16",

@@ -15,7 +15,7 @@ public:
       : FusionDraft{training, support, keep}, sums_(training.nodes.size()) {}
 
   Graph run() && {
-    // A convolution's sums cover only this rank.
+    // Synchronized batch norms are not split, because a convolution's sums cover only this rank.
     for (NodeIndex i = 0; i < nodes_.size(); ++i)
       if (is_batch_norm_of_this_rank(nodes_[i], Op::batch_norm))
         rewrite(i);
