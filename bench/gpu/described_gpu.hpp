@@ -7,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <span>
 #include <string>
+#include <utility>
 
 namespace troupe::bench {
 

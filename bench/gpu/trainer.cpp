@@ -1,6 +1,7 @@
 #include "bench/gpu/trainer.hpp"
 
 #include "core/device/rounded_executable.hpp"
+#include "core/fail.hpp"
 #include "core/float16.hpp"
 #include "core/graph/precision.hpp"
 #include "core/random.hpp"
@@ -49,6 +50,7 @@ class StepTimer {
 public:
   StepTimer(gpu::CudaExecutable& executable, gpu::CudaStream& stream, std::size_t most_steps)
       : executable_{executable}, stream_{stream}, events_(most_steps + 1) {
+    steps_.reserve(most_steps);
     for (auto& event : events_)
       cudaEventCreate(&event);
   }
@@ -64,29 +66,31 @@ public:
   Result<std::vector<StepTime>> run() {
     mark();
     executable_.run_steps(stream_, [this](const gpu::Step& step) {
-      times_.push_back({step.name, step.node_index, step.traffic, 0});
+      steps_.push_back(&step); // nothing slower: it would delay the next launch
       mark();
     });
-    if (auto ended = stream_.synchronize(); !ended)
-      return failure(std::move(ended).error());
-    for (std::size_t i = 0; i < times_.size(); ++i) {
+    TROUPE_TRY(stream_.synchronize());
+    std::vector<StepTime> times;
+    times.reserve(steps_.size());
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
       float milliseconds = 0;
       cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]);
-      times_[i].microseconds = 1e3 * static_cast<double>(milliseconds);
+      times.push_back({steps_[i]->name, steps_[i]->node_index, steps_[i]->traffic,
+                       1e3 * static_cast<double>(milliseconds)});
     }
-    return std::move(times_);
+    return times;
   }
 
 private:
   void mark() {
     stream_.enqueue("mark",
-                    [this](cudaStream_t raw) { cudaEventRecord(events_[times_.size()], raw); });
+                    [this](cudaStream_t raw) { cudaEventRecord(events_[steps_.size()], raw); });
   }
 
   gpu::CudaExecutable& executable_;
   gpu::CudaStream& stream_;
   std::vector<cudaEvent_t> events_;
-  std::vector<StepTime> times_;
+  std::vector<const gpu::Step*> steps_; ///< in execution order
 };
 
 void take_images(Config& config, const Options& options) {

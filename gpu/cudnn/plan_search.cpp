@@ -39,7 +39,8 @@ std::string_view objection(const NumericalNotes& notes, const PlanPolicy& policy
     return "accumulates in reduced precision";
   if (fp32 && has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))
     return "rounds its inputs";
-  if (fp32 && !policy.tf32 && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) // with fp32 tensors
+  // Tensor cores round fp32 factors to TF32.
+  if (fp32 && !policy.tf32 && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
     return "TF32";
   return "";
 }

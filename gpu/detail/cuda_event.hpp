@@ -19,6 +19,7 @@ namespace troupe::gpu {
 
 class DeviceContext;
 
+/// An event of an EventPool.
 using PooledEvent = std::shared_ptr<std::remove_pointer_t<cudaEvent_t>>;
 
 /// Reuses events: for the driver, creating one costs more than using one.

@@ -117,6 +117,7 @@ Traffic embedding_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
+/// The graph's index is i32; the stored one may be narrower.
 Traffic max_pool(const Graph& graph, const Node& node) {
   auto traffic = once(graph, node);
   const bool forward = node.op == Op::max_pool;
@@ -181,7 +182,8 @@ Traffic cached_attention(const Graph& graph, const Node& node) {
 /// their gradients.
 Traffic causal_attention_backward(const Graph& graph, const Node& node) {
   const auto parts = node.outputs.size();
-  const auto dy = node.inputs[0], log_sum_exp = node.inputs[parts + 2], means = log_sum_exp;
+  const auto dy = node.inputs[0], log_sum_exp = node.inputs[parts + 2];
+  const auto means = log_sum_exp; // they have its size
   std::vector<TensorId> again{dy, dy, log_sum_exp, means, means};
   again.insert(again.end(), node.inputs.begin() + 1,
                node.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(parts));

@@ -69,11 +69,10 @@ struct Products : GpuFixture {
     return y;
   }
 
-  /// Changes a cache entry, as another start or a damaged disk would.
+  /// Changes the only cache entry, as another start or a damaged disk would.
   void change_entry(const char* name, const nlohmann::json& value) const {
-    const auto path = std::filesystem::directory_iterator {
-      folder.path()
-      } -> path(); // the only one
+    const std::filesystem::directory_iterator only{folder.path()};
+    const auto path = only->path();
     std::ifstream file{path};
     auto entry = nlohmann::json::parse(file);
     entry[name] = value;

@@ -51,7 +51,7 @@ __device__ inline T block_sum(T value) {
   return total;
 }
 
-/// Returns the number of labels that are not ignored to every thread of the block.
+/// Returns the number of labels that are not negative (ignored) to every thread of the block.
 template <int Threads>
 __device__ int counted_labels(const std::int32_t* labels, int rows) {
   int count = 0;
