@@ -35,6 +35,15 @@ std::size_t sequence_of(const Node& node) {
   return static_cast<std::size_t>(std::get<PositionAttributes>(node.attributes).sequence);
 }
 
+/// Adds the rows of all sequences at one position.
+void add_places(const TableShape& shape, std::size_t sequence, const float* dy, float* dtable,
+                std::size_t place) {
+  float* const sum = dtable + place * shape.width;
+  std::fill_n(sum, shape.width, 0.0f);
+  for (std::size_t row = place; place < sequence && row < shape.rows; row += sequence)
+    kernels().add(sum, dy + row * shape.width, shape.width);
+}
+
 } // namespace
 
 Result<StepPtr> lower_embedding(Lowering& lowering, const Node& node) {
@@ -95,17 +104,13 @@ Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_position_embedding_backward(Lowering& lowering, const Node& node) {
   const TableShape shape{lowering.graph[node.inputs[0]], lowering.graph[node.outputs[0]]};
-  return parallel_step(
-      node, shape.bytes(2), shape.table_rows, 4,
-      [shape, sequence = sequence_of(node)](const NodeFrame& frame, std::size_t begin,
-                                            std::size_t end) {
-        for (std::size_t place = begin; place < end; ++place) {
-          float* const sum = frame.out<float>(0) + place * shape.width;
-          std::fill_n(sum, shape.width, 0.0f);
-          for (std::size_t row = place; place < sequence && row < shape.rows; row += sequence)
-            kernels().add(sum, frame.in<float>(0) + row * shape.width, shape.width);
-        }
-      });
+  return parallel_step(node, shape.bytes(2), shape.table_rows, 4,
+                       [shape, sequence = sequence_of(node)](const NodeFrame& frame,
+                                                             std::size_t begin, std::size_t end) {
+                         for (std::size_t place = begin; place < end; ++place)
+                           add_places(shape, sequence, frame.in<float>(0), frame.out<float>(0),
+                                      place);
+                       });
 }
 
 } // namespace troupe::cpu

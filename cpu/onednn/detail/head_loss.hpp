@@ -28,6 +28,8 @@ inline double mean_divisor(const LossAttributes& attributes, std::size_t counted
   return attributes.rows > 0 ? attributes.rows : static_cast<double>(counted);
 }
 
+/// A linear_cross_entropy or its backward: its operands, and the losses of its rows in the current
+/// run. Threads may add losses of different rows concurrently.
 class HeadLoss {
 public:
   HeadLoss(const Graph& graph, const Node& node)

@@ -77,14 +77,15 @@ void gather_images(const PixelGrid& g, std::int64_t images, const T* from, T* to
 /// The inverse of gather_images(); pixels in between become zero.
 template <class T>
 void scatter_images(const PixelGrid& g, std::int64_t images, const T* from, T* to) {
-  for (std::int64_t row = 0; row < images * g.height; ++row)
-    for (std::int64_t w = 0; w < g.width; ++w, to += g.channels)
-      if (row % g.height % g.stride == 0 && w % g.stride == 0) {
-        std::copy_n(from, g.channels, to);
-        from += g.channels;
-      } else {
-        std::memset(static_cast<void*>(to), 0, static_cast<std::size_t>(g.channels) * sizeof(T));
-      }
+  for (std::int64_t i = 0; i < images; ++i)
+    for (std::int64_t h = 0; h < g.height; ++h)
+      for (std::int64_t w = 0; w < g.width; ++w, to += g.channels)
+        if (h % g.stride == 0 && w % g.stride == 0) {
+          std::copy_n(from, g.channels, to);
+          from += g.channels;
+        } else {
+          std::memset(static_cast<void*>(to), 0, static_cast<std::size_t>(g.channels) * sizeof(T));
+        }
 }
 
 /// Multiplies an activation (or its gradient) by the weight, slice by slice.
