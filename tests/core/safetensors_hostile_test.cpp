@@ -6,6 +6,7 @@
 #include "tests/support/mutations.hpp"
 #include "tests/support/peak_memory.hpp"
 #include "tests/support/sanitized.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
