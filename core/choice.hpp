@@ -1,4 +1,4 @@
-/// Enums whose values are words of the config file.
+/// Enums whose values have words, such as those of the config file.
 #pragma once
 
 #include <algorithm>

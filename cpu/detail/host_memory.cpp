@@ -1,6 +1,5 @@
 #include "cpu/detail/host_memory.hpp"
 
-#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>
