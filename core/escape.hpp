@@ -8,6 +8,8 @@
 
 namespace troupe {
 
+bool is_utf8(std::string_view text);
+
 /// Replaces everything that is not printable UTF-8 by \n, \t, \xNN or \u{N}.
 std::string escaped(std::string_view text);
 

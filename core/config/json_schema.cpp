@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-
 namespace troupe {
 
 namespace {
@@ -196,37 +194,15 @@ OrderedJson section_schema(std::string_view help) {
           {"properties", OrderedJson::object()}};
 }
 
-/// Returns the properties of the section that contains a path, and the path's last part.
-std::pair<OrderedJson*, std::string> locate(OrderedJson& root, std::string_view path) {
-  OrderedJson* schema = &root;
-  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
-    schema = &(*schema)["properties"][std::string{path.substr(0, dot)}];
-    path.remove_prefix(dot + 1);
+/// Returns the schema of a section or a key.
+OrderedJson& schema_at(OrderedJson& root, std::string_view path) {
+  auto* schema = &root;
+  for (std::size_t begin = 0, end = 0; end != path.npos; begin = end + 1) {
+    end = path.find('.', begin);
+    schema = &(*schema)["properties"][std::string{path.substr(begin, end - begin)}];
   }
-  return {&(*schema)["properties"], std::string{path}};
+  return *schema;
 }
-
-} // namespace
-
-std::string config_json_schema(const Catalogue& catalogue) {
-  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                      {"title", "troupe config"}};
-  root.update(section_schema("A troupe training run"));
-  for (const auto& section : config_sections()) {
-    const auto [properties, name] = locate(root, section.path);
-    (*properties)[name] = section_schema(section.help);
-  }
-  auto defaults = default_config(catalogue);
-  for (const auto& key : config_keys(defaults, catalogue)) {
-    if (key.hidden)
-      continue;
-    const auto [properties, name] = locate(root, key.path);
-    (*properties)[name] = key_schema(key);
-  }
-  return root.dump(2) + "\n";
-}
-
-namespace {
 
 /// Escapes the bars of alternatives, which would end a cell.
 std::string in_table(std::string text) {
@@ -236,6 +212,19 @@ std::string in_table(std::string text) {
 }
 
 } // namespace
+
+std::string config_json_schema(const Catalogue& catalogue) {
+  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                      {"title", "troupe config"}};
+  root.update(section_schema("A troupe training run"));
+  for (const auto& section : config_sections())
+    schema_at(root, section.path) = section_schema(section.help);
+  auto defaults = default_config(catalogue);
+  for (const auto& key : config_keys(defaults, catalogue))
+    if (!key.hidden)
+      schema_at(root, key.path) = key_schema(key);
+  return root.dump(2) + "\n";
+}
 
 std::string full_help(const ConfigKey& key) {
   auto text = key.help;

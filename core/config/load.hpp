@@ -1,10 +1,10 @@
 /// Loads a config file: returns a checked Config, or all problems with it.
 #pragma once
 
-#include "core/config/capabilities.hpp"
 #include "core/config/catalogue.hpp"
 #include "core/config/config.hpp"
 #include "core/config/problem.hpp"
+#include "core/config/validate.hpp"
 
 #include <tl/expected.hpp>
 
@@ -53,13 +53,12 @@ std::map<std::string, StatedValue> stated_values(const std::filesystem::path& pa
                                                  std::span<const std::string> overrides,
                                                  const Catalogue& catalogue);
 
-/// Returns the config as a complete YAML file that loads to the same config.
-std::string to_yaml(const Config& config, const Catalogue& catalogue);
-
 /// Returns the comment after a key; nullopt leaves the key out.
 using ConfigComment = std::function<std::optional<std::string>(const ConfigKey&)>;
 
-/// Returns the config as YAML with only some of the keys, and comments.
-std::string to_yaml(const Config& config, const Catalogue& catalogue, const ConfigComment& comment);
+/// Returns the config as YAML, with comments. With all keys, it loads to the same config.
+std::string to_yaml(
+    const Config& config, const Catalogue& catalogue,
+    const ConfigComment& comment = [](const ConfigKey&) { return std::string{}; });
 
 } // namespace troupe

@@ -2,7 +2,6 @@
 
 #include "core/escape.hpp"
 #include "core/suggestion.hpp"
-#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 
 #include "collectives/communicator.hpp"
 #include "collectives/data_plane/connection_group.hpp"
-#include "core/config/capabilities.hpp"
 #include "core/config/devices.hpp"
 #include "core/config/forward.hpp"
+#include "core/config/validate.hpp"
 #include "core/device/description.hpp"
 #include "core/device/executable.hpp"
 #include "nn/compile.hpp"

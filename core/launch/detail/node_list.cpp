@@ -4,8 +4,6 @@
 #include "core/fail.hpp"
 #include "core/whole_number.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 
 namespace {
