@@ -1,7 +1,7 @@
 /// Description of the host's processors and memory for `troupe doctor`.
 #pragma once
 
-#include "core/device/description.hpp"
+#include "core/device/device.hpp"
 
 namespace troupe::cpu {
 

@@ -1,19 +1,26 @@
 // Opens a state by its path: files of any program, and checkpoints of any version. Version 1 had
 // the whole state in one safetensors file, whose metadata begins with its checksum. Such files can
 // be read but are no longer written.
+#include "core/checkpoint/manifest.hpp"
 #include "core/checkpoint/state_files.hpp"
+#include "core/cores.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
+#include "core/threads.hpp"
 #include "core/whole_number.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 namespace troupe {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 // The checksum comes first in the header, so that its position is known without parsing. It is the
 // SHA-256 of the whole file with its own 64 characters taken as zeros ('0').
@@ -86,7 +93,61 @@ Status verify_single_file(const SafetensorsReader& reader) {
   return {};
 }
 
-Result<StateSourcePtr> open_folder(const std::filesystem::path& folder, Verify verify) {
+Status verify_file(const SafetensorsReader& reader, const FileRecord& record) {
+  Sha256 sha;
+  sha.update(reader.header());
+  TROUPE_TRY(reader.scan([&](std::span<const std::byte> piece) { sha.update(piece); }));
+  if (const auto digest = sha.hex_digest(); digest != record.sha256)
+    return fail(Errc::corrupt, "{}: the checksum does not match: the file is damaged (SHA-256 {})",
+                escaped(reader.path().string()), digest);
+  return {};
+}
+
+/// Opens the files that a manifest lists in its folder. Errors: corrupt when a file is missing or
+/// has another size; the message names it.
+Result<std::vector<SafetensorsReader>> open_files(const fs::path& folder,
+                                                  const Manifest& manifest) {
+  std::vector<SafetensorsReader> readers;
+  for (const auto& file : manifest.files) {
+    const auto path = folder / file.name;
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error)
+      return fail(error == std::errc::no_such_file_or_directory ? Errc::corrupt : Errc::io,
+                  "the checkpoint {} lacks its file {}: {}", escaped(folder.string()),
+                  escaped(file.name), error.message());
+    if (bytes != file.bytes)
+      return fail(Errc::corrupt, "{}: it has {} bytes, but according to {} it should have {}",
+                  escaped(path.string()), bytes, manifest_name, file.bytes);
+    TROUPE_TRY(auto reader, SafetensorsReader::open(path));
+    readers.push_back(std::move(reader));
+  }
+  return readers;
+}
+
+/// Compares the content of the files with the checksums of the manifest. Reads all bytes, several
+/// files at a time.
+Status verify_files(const std::vector<SafetensorsReader>& readers, const Manifest& manifest) {
+  std::vector<Status> results(readers.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (auto i = next++; i < readers.size(); i = next++)
+      results[i] = verify_file(readers[i], manifest.files[i]);
+  };
+  const auto threads = std::clamp<int>(static_cast<int>(readers.size()), 1, usable_cores().count());
+  TROUPE_TRY(expect_threads(threads - 1));
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i)
+      others.emplace_back(work);
+    work();
+  }
+  for (const auto& result : results)
+    TROUPE_TRY(result);
+  return {};
+}
+
+Result<StateSourcePtr> open_folder(const fs::path& folder, Verify verify) {
   TROUPE_TRY(auto manifest, read_manifest(folder));
   TROUPE_TRY(auto readers, open_files(folder, manifest));
   if (verify == Verify::content)
@@ -98,7 +159,7 @@ Result<StateSourcePtr> open_folder(const std::filesystem::path& folder, Verify v
                         std::move(readers));
 }
 
-Result<StateSourcePtr> open_file(const std::filesystem::path& path, Verify verify) {
+Result<StateSourcePtr> open_file(const fs::path& path, Verify verify) {
   TROUPE_TRY(auto reader, SafetensorsReader::open(path));
   CheckpointHeader header{.metadata = reader.metadata(), .tensors = {}};
   if (is_single_file(reader)) {
@@ -113,10 +174,9 @@ Result<StateSourcePtr> open_file(const std::filesystem::path& path, Verify verif
 
 } // namespace
 
-Result<StateSourcePtr> open_state(const std::filesystem::path& path, Verify verify) {
+Result<StateSourcePtr> open_state(const fs::path& path, Verify verify) {
   std::error_code error;
-  return std::filesystem::is_directory(path, error) ? open_folder(path, verify)
-                                                    : open_file(path, verify);
+  return fs::is_directory(path, error) ? open_folder(path, verify) : open_file(path, verify);
 }
 
 } // namespace troupe

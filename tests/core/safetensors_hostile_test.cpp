@@ -1,12 +1,11 @@
 // Tests safetensors files with false contents: none may crash the reader, take more than twice the
 // file size plus 64 MiB, or take disproportionate time.
 #include "core/checkpoint/safetensors.hpp"
-#include "core/checkpoint/widened.hpp"
 #include "tests/support/fuzz.hpp"
 #include "tests/support/mutations.hpp"
 #include "tests/support/peak_memory.hpp"
-#include "tests/support/sanitized.hpp"
 #include "tests/support/safetensors_file.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-#include "core/net/sigpipe.hpp"
+#include "core/net/connection.hpp"
 #include "tests/metrics/text.hpp"
 #include "tests/metrics/watched_run.hpp"
 #include "tests/support/certificates.hpp"

@@ -8,7 +8,7 @@
 #include "core/config/devices.hpp"
 #include "core/config/forward.hpp"
 #include "core/config/validate.hpp"
-#include "core/device/description.hpp"
+#include "core/device/device.hpp"
 #include "core/device/executable.hpp"
 #include "nn/compile.hpp"
 #include "nn/passes/format_input.hpp"

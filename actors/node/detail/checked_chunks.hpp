@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/net/connection.hpp"
-#include "core/net/io_deadline.hpp"
 
 #include <cstddef>
 #include <functional>
