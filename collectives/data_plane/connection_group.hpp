@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/net/connection.hpp"
-#include "core/net/wakeup.hpp"
+#include "core/net/wait.hpp"
 #include "core/units.hpp"
 
 #include <array>

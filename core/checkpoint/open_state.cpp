@@ -7,7 +7,6 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
-#include "core/threads.hpp"
 #include "core/whole_number.hpp"
 
 #include <algorithm>

@@ -42,6 +42,12 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
                           const Capabilities& capabilities = host_capabilities(),
                           const Catalogue& catalogue = {}, std::span<const GivenValue> given = {});
 
+/// Reads the text of a config file. Rejects a text that is too long for a config file. If the file
+/// is missing, suggests the nearest name in its folder that ends with one of `extensions`.
+tl::expected<std::string, ConfigProblem>
+read_config_text(const std::filesystem::path& path,
+                 const std::vector<std::string_view>& extensions);
+
 /// A key's value in the file or in an override.
 struct StatedValue {
   std::string text; ///< as YAML

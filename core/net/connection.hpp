@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/net/descriptor.hpp"
-#include "core/net/wakeup.hpp"
+#include "core/net/wait.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -3,7 +3,7 @@
 
 #include "core/error.hpp"
 #include "core/net/descriptor.hpp"
-#include "core/net/wakeup.hpp"
+#include "core/net/wait.hpp"
 #include "core/units.hpp"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "core/threads.hpp"
+#include "core/cores.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
