@@ -28,6 +28,8 @@ struct ValueSchema {
     return schema;
   }
 
+  static OrderedJson pattern(const char* text) { return {{"type", "string"}, {"pattern", text}}; }
+
   OrderedJson operator()(const bool*) const { return {{"type", "boolean"}}; }
   OrderedJson operator()(const std::int64_t*) const { return number("integer"); }
   OrderedJson operator()(const std::uint64_t*) const {
@@ -36,8 +38,7 @@ struct ValueSchema {
       whole["minimum"] = 0;
       return whole;
     }
-    const OrderedJson text = {{"type", "string"},
-                              {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
+    const auto text = pattern("^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$");
     return {{"anyOf", OrderedJson::array({whole, text})}};
   }
   OrderedJson operator()(const ChoiceTarget& target) const {
@@ -60,9 +61,6 @@ struct ValueSchema {
   }
   OrderedJson operator()(const double*) const { return number("number"); }
   OrderedJson operator()(const std::string*) const {
-    const auto pattern = [](const char* text) {
-      return OrderedJson{{"type", "string"}, {"pattern", text}};
-    };
     if (!rule.choices.empty())
       return {{"enum", rule.choices}};
     switch (rule.format) {
@@ -81,16 +79,14 @@ struct ValueSchema {
     }
   }
   OrderedJson operator()(const std::chrono::milliseconds*) const {
-    return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
+    return pattern("^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$");
   }
   OrderedJson operator()(const Interval*) const {
-    return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
+    return pattern("^(never|[1-9][0-9]* (epochs?|steps?))$");
   }
   OrderedJson operator()(const Length*) const {
-    const OrderedJson text = {{"type", "string"},
-                              {"pattern",
-                               "^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
-                               "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"}};
+    const auto text = pattern("^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
+                              "([0-9]{1,2}(\\.[0-9]+)?|100)%)$");
     return {{"anyOf", OrderedJson::array({number("number"), text})}};
   }
   OrderedJson operator()(const std::map<std::string, double>*) const {

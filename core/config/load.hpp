@@ -3,7 +3,6 @@
 
 #include "core/config/catalogue.hpp"
 #include "core/config/config.hpp"
-#include "core/config/problem.hpp"
 #include "core/config/validate.hpp"
 
 #include <tl/expected.hpp>

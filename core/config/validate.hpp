@@ -1,9 +1,9 @@
-/// Checks of several keys together, or of keys against the machine. Checks of one key are its rule
-/// in keys.cpp.
+/// Problems of configs, and checks of several keys together or of keys against the machine. Checks
+/// of one key are its rule in keys.cpp.
 #pragma once
 
 #include "core/config/forward.hpp"
-#include "core/config/problem.hpp"
+#include "core/error.hpp"
 
 #include <cstdint>
 #include <string>
@@ -26,6 +26,23 @@ struct Capabilities {
 
 /// Looks up the host's part. CUDA stays off: the CUDA backend adds its own part.
 Capabilities host_capabilities();
+
+/// A problem with a config and its location.
+struct ConfigProblem {
+  std::string source = {};     ///< the file, or "--set a.b=c"
+  int line = 0;                ///< from 1; 0: the source as a whole
+  int column = 0;              ///< from 1
+  std::string key = {};        ///< "train.optimizer.lr"; empty: not about one key
+  std::string what = {};       ///< "0 is out of range"
+  std::string allowed = {};    ///< "a whole number, at least 1"; may be empty
+  std::string suggestion = {}; ///< the valid name that was probably meant; may be empty
+
+  /// Returns `file:line:column: key: what; allowed: ...; did you mean "nearest"?`
+  std::string to_string() const;
+};
+
+/// Combines the problems into one Errc::invalid_input, one line per problem.
+Error to_error(const std::vector<ConfigProblem>& problems);
 
 struct ConfigConflict {
   std::vector<std::string> keys; ///< all keys involved, the one to report first
