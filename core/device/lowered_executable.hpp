@@ -1,4 +1,4 @@
-/// What every device's executable has.
+/// The base class of every device's executable, and its named tensors.
 #pragma once
 
 #include "core/device/placement.hpp"
