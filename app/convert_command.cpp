@@ -1,5 +1,6 @@
 // troupe convert: writes a saved state in another format.
 #include "app/add_command.hpp"
+#include "core/checkpoint/given_file.hpp"
 #include "core/checkpoint/state_source.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/escape.hpp"

@@ -6,7 +6,7 @@
 #include "app/launcher_arguments.hpp"
 #include "app/service.hpp"
 #include "app/signals.hpp"
-#include "core/cores.hpp"
+#include "core/threads.hpp"
 #include "core/units.hpp"
 #include "training/platforms/platforms.hpp"
 

@@ -1,15 +1,10 @@
 #include "core/cores.hpp"
 
-#include "core/fail.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <fstream>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include <sched.h>
@@ -76,26 +71,6 @@ std::string describe_cores(const UsableCores& usable, std::int64_t installed) {
     text += fmt::format(" (affinity: {}, CPU quota of the control group: {:.3g})", usable.allowed,
                         *usable.quota);
   return text;
-}
-
-Status expect_threads(int count) {
-  std::atomic<bool> enough = false;
-  std::vector<std::jthread> threads;
-  threads.reserve(static_cast<std::size_t>(count));
-  Status result;
-  try {
-    while (static_cast<int>(threads.size()) < count)
-      threads.emplace_back([&enough] { enough.wait(false); });
-  } catch (const std::system_error& error) { // std::thread reports it only as an exception
-    result = fail(Errc::unsupported,
-                  "the system cannot start {} {}: {} after {}; raise the limit of processes and "
-                  "threads (ulimit -u, pids.max of the container), or lower "
-                  "devices.threads_per_worker or devices.count",
-                  count, count == 1 ? "thread" : "threads", error.code().message(), threads.size());
-  }
-  enough = true;
-  enough.notify_all();
-  return result;
 }
 
 } // namespace troupe

@@ -8,15 +8,16 @@
 
 namespace troupe {
 
-bool is_utf8(std::string_view text);
-
 /// Replaces everything that is not printable UTF-8 by \n, \t, \xNN or \u{N}.
 std::string escaped(std::string_view text);
 
 /// Escapes as escaped() does, but keeps line breaks, for messages of several lines.
 std::string escaped_lines(std::string_view text);
 
+/// Most characters of a value that a message shows.
+inline constexpr std::size_t longest_echo = 200;
+
 /// Escapes as escaped() does and truncates longer text with "...".
-std::string echoed(std::string_view text, std::size_t longest = 200);
+std::string echoed(std::string_view text, std::size_t longest = longest_echo);
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 /// Description of the host's processors and memory for `troupe doctor`.
 #pragma once
 
-#include "core/device/device.hpp"
+#include "core/device/description.hpp"
 
 namespace troupe::cpu {
 

@@ -1,8 +1,8 @@
 #include "data/check.hpp"
 
 #include "core/config/config.hpp"
-#include "core/cores.hpp"
 #include "core/fail.hpp"
+#include "core/threads.hpp"
 #include "data/image_adapter.hpp"
 
 #include <algorithm>

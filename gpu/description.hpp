@@ -1,7 +1,7 @@
 /// Rows about CUDA's libraries for `troupe doctor`.
 #pragma once
 
-#include "core/device/device.hpp"
+#include "core/device/description.hpp"
 
 #include <cstddef>
 #include <string>

@@ -1,6 +1,7 @@
 #include "gpu/out_of_memory.hpp"
 
 #include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "importers/document.hpp"
 
-#include "core/config/load.hpp"
+#include "core/config/text_file.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 /// location.
 #pragma once
 
-#include "core/config/validate.hpp"
+#include "core/config/problem.hpp"
 
 #include <tl/expected.hpp>
 

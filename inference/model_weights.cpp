@@ -1,6 +1,7 @@
 #include "inference/model_weights.hpp"
 
 #include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/widened.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "nn/models/models.hpp"

@@ -1,6 +1,6 @@
 #include "inference/saved_model.hpp"
 
-#include "core/checkpoint/state_source.hpp"
+#include "core/checkpoint/given_file.hpp"
 #include "core/config/augmentation.hpp"
 #include "core/config/data_sets.hpp"
 #include "core/config/load.hpp"

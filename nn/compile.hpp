@@ -1,7 +1,7 @@
 /// Runs all passes in order, from a config to the input of Device::compile.
 #pragma once
 
-#include "core/config/train.hpp"
+#include "core/config/recompute.hpp"
 #include "core/graph/precision.hpp"
 #include "nn/models/models.hpp"
 #include "nn/pass_mode.hpp"

@@ -1,7 +1,7 @@
 #include "training/generation.hpp"
 
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "cpu/host_stream.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/models/input.hpp"

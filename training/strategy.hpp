@@ -1,8 +1,10 @@
 /// How the ranks of a job share its state (parallel.strategy), as traits that other code acts on.
 #pragma once
 
+#include "core/config/async.hpp"
+#include "core/config/diloco.hpp"
 #include "core/config/forward.hpp"
-#include "core/config/parallel.hpp"
+#include "core/config/local_sgd.hpp"
 #include "core/config/strategies.hpp"
 #include "core/graph/tensor.hpp"
 #include "training/flat_plan.hpp"

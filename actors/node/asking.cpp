@@ -3,6 +3,7 @@
 #include "actors/caf_error.hpp"
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
 #include "core/units.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "actors/node/detail/checked_chunks.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "metrics/number_format.hpp"
 
 #include <atomic>

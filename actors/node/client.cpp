@@ -2,9 +2,9 @@
 
 #include "actors/caf_error.hpp"
 #include "actors/node/network.hpp"
-#include "core/cores.hpp"
 #include "core/fail.hpp"
 #include "core/net/socket.hpp"
+#include "core/threads.hpp"
 
 #include <algorithm>
 

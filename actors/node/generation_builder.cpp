@@ -1,7 +1,7 @@
 #include "actors/node/generation_builder.hpp"
 
 #include "actors/roles/metrics_role.hpp"
-#include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
 #include "training/shared_folder.hpp"

@@ -1,6 +1,6 @@
 #include "actors/node/introduction.hpp"
 
-#include "core/net/socket.hpp"
+#include "core/net/peer_endpoint.hpp"
 
 namespace troupe::actors {
 

@@ -4,7 +4,7 @@
 #include "actors/node/shard_transfer.hpp"
 #include "core/checkpoint/state_in_parts.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
+#include "core/net/peer_endpoint.hpp"
 
 #include <mutex>
 

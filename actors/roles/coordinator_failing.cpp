@@ -1,7 +1,7 @@
 // The reaction of COORDINATOR to a failed role.
 #include "actors/membership/blame.hpp"
 #include "actors/roles/coordinator.hpp"
-#include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,9 @@
 /// The data plane's connections of one generation.
 #pragma once
 
+#include "core/net/cancellation.hpp"
 #include "core/net/connection.hpp"
-#include "core/net/wait.hpp"
+#include "core/net/io_deadline.hpp"
 #include "core/units.hpp"
 
 #include <array>

@@ -2,7 +2,7 @@
 
 #include "collectives/point_to_point/detail/peer_link.hpp"
 #include "core/fail.hpp"
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "core/net/wait.hpp"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include "core/checkpoint/detail/safetensors_header.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "core/float16.hpp"
 #include "core/git_lfs.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +33,6 @@ constexpr std::size_t alignment = 8;
 /// MiB.
 constexpr std::uint64_t max_header_bytes = std::uint64_t{8} << 20;
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-constexpr std::size_t piece_elements = std::size_t{1} << 16;
 
 struct DTypeSize {
   std::string_view name;
@@ -112,21 +109,6 @@ Status check_size(const SafetensorsEntry& entry) {
     return fail(
         Errc::corrupt, "tensor '{}': data_offsets [{}, {}] do not match the {} bytes of {} {}",
         echoed(entry.name), entry.begin, entry.end, *bytes, entry.dtype, entry.shape.to_string());
-  return {};
-}
-
-/// Reads in chunks, so that the file's values are never in memory together with all converted ones.
-template <class Stored, class Convert>
-Status convert(const SafetensorsReader& reader, std::uint64_t at, std::span<float> into,
-               const Convert& to_float) {
-  std::vector<Stored> piece(std::min(piece_elements, into.size()));
-  while (!into.empty()) {
-    const auto stored = std::span{piece}.first(std::min(piece.size(), into.size()));
-    TROUPE_TRY(reader.read(at, std::as_writable_bytes(stored)));
-    std::ranges::transform(stored, into.begin(), to_float);
-    into = into.subspan(stored.size());
-    at += stored.size_bytes();
-  }
   return {};
 }
 
@@ -253,25 +235,6 @@ SafetensorsReader::scan(const std::function<void(std::span<const std::byte>)>& o
 
 Status SafetensorsReader::read(std::uint64_t at, std::span<std::byte> into) const {
   return in_file(path_, read_at(*descriptor_, into, header_.size() + at));
-}
-
-bool is_widened(std::string_view dtype) {
-  return dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64";
-}
-
-Status read_widened(const SafetensorsReader& reader, const SafetensorsEntry& entry,
-                    std::size_t first, std::span<float> into) {
-  const auto at = entry.begin + first * safetensors_dtype_size(entry.dtype).value_or(0);
-  if (entry.dtype == "F32")
-    return reader.read(at, std::as_writable_bytes(into));
-  if (entry.dtype == "F16")
-    return convert<std::uint16_t>(reader, at, into, float_from_f16);
-  if (entry.dtype == "BF16")
-    return convert<std::uint16_t>(reader, at, into, float_from_bf16);
-  if (entry.dtype == "F64")
-    return convert<double>(reader, at, into,
-                           [](double value) { return static_cast<float>(value); });
-  return fail(Errc::internal, "{} is not a supported floating-point type", entry.dtype);
 }
 
 } // namespace troupe

@@ -1,18 +1,26 @@
 #include "core/checkpoint/state_files.hpp"
 
 #include "core/checkpoint/tensor_part.hpp"
+#include "core/checkpoint/widened.hpp"
+#include "core/cores.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
+#include "core/sha256.hpp"
+#include "core/threads.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
 namespace troupe {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 /// A part and the location of its values. Small for a whole tensor, because headers can list very
 /// many.
@@ -143,6 +151,16 @@ private:
   std::shared_ptr<const std::vector<SafetensorsReader>> readers_;
 };
 
+Status verify(const SafetensorsReader& reader, const FileRecord& record) {
+  Sha256 sha;
+  sha.update(reader.header());
+  TROUPE_TRY(reader.scan([&](std::span<const std::byte> piece) { sha.update(piece); }));
+  if (const auto digest = sha.hex_digest(); digest != record.sha256)
+    return fail(Errc::corrupt, "{}: the checksum does not match: the file is damaged (SHA-256 {})",
+                escaped(reader.path().string()), digest);
+  return {};
+}
+
 } // namespace
 
 Result<StateSourcePtr> state_in_files(CheckpointHeader header,
@@ -163,6 +181,46 @@ Result<StateSourcePtr> state_in_files(CheckpointHeader header,
   for (const auto& parts : tensors)
     header.tensors.push_back({parts.front().entry->name, parts.front().shape()});
   return std::make_shared<const StateInFiles>(std::move(header), std::move(tensors), readers);
+}
+
+Result<std::vector<SafetensorsReader>> open_files(const fs::path& folder,
+                                                  const Manifest& manifest) {
+  std::vector<SafetensorsReader> readers;
+  for (const auto& file : manifest.files) {
+    const auto path = folder / file.name;
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error)
+      return fail(error == std::errc::no_such_file_or_directory ? Errc::corrupt : Errc::io,
+                  "the checkpoint {} lacks its file {}: {}", escaped(folder.string()),
+                  escaped(file.name), error.message());
+    if (bytes != file.bytes)
+      return fail(Errc::corrupt, "{}: it has {} bytes, but according to {} it should have {}",
+                  escaped(path.string()), bytes, manifest_name, file.bytes);
+    TROUPE_TRY(auto reader, SafetensorsReader::open(path));
+    readers.push_back(std::move(reader));
+  }
+  return readers;
+}
+
+Status verify_files(const std::vector<SafetensorsReader>& readers, const Manifest& manifest) {
+  std::vector<Status> results(readers.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (auto i = next++; i < readers.size(); i = next++)
+      results[i] = verify(readers[i], manifest.files[i]);
+  };
+  const auto threads = std::clamp<int>(static_cast<int>(readers.size()), 1, usable_cores().count());
+  TROUPE_TRY(expect_threads(threads - 1));
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i)
+      others.emplace_back(work);
+    work();
+  }
+  for (const auto& result : results)
+    TROUPE_TRY(result);
+  return {};
 }
 
 } // namespace troupe

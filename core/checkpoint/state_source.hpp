@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,15 +56,6 @@ enum class Verify : std::uint8_t { content, sizes };
 /// header's metadata is the file's. Errors: io; corrupt names the file and the problem.
 Result<StateSourcePtr> open_state(const std::filesystem::path& path,
                                   Verify verify = Verify::content);
-
-/// Turns corrupt into invalid_input, because a retry does not repair a file that the user named on
-/// the command line or in the config.
-/// Leaves other errors unchanged.
-inline Error as_wrong_input(Error error) {
-  if (error.code == Errc::corrupt)
-    error.code = Errc::invalid_input;
-  return error;
-}
 
 /// Reads all values into memory.
 Result<Checkpoint> read_whole(const StateSource& source);

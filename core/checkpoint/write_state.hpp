@@ -8,6 +8,7 @@
 #include "core/sha256.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>

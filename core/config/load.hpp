@@ -1,9 +1,10 @@
 /// Loads a config file: returns a checked Config, or all problems with it.
 #pragma once
 
+#include "core/config/capabilities.hpp"
 #include "core/config/catalogue.hpp"
 #include "core/config/config.hpp"
-#include "core/config/validate.hpp"
+#include "core/config/problem.hpp"
 
 #include <tl/expected.hpp>
 
@@ -41,12 +42,6 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
                           const Capabilities& capabilities = host_capabilities(),
                           const Catalogue& catalogue = {}, std::span<const GivenValue> given = {});
 
-/// Reads the text of a config file. Rejects a text that is too long for a config file. If the file
-/// is missing, suggests the nearest name in its folder that ends with one of `extensions`.
-tl::expected<std::string, ConfigProblem>
-read_config_text(const std::filesystem::path& path,
-                 const std::vector<std::string_view>& extensions);
-
 /// A key's value in the file or in an override.
 struct StatedValue {
   std::string text; ///< as YAML
@@ -61,7 +56,8 @@ std::map<std::string, StatedValue> stated_values(const std::filesystem::path& pa
 /// Returns the comment after a key; nullopt leaves the key out.
 using ConfigComment = std::function<std::optional<std::string>(const ConfigKey&)>;
 
-/// Returns the config as YAML, with comments. With all keys, it loads to the same config.
+/// Returns the config as a YAML file. Without `comment`, it has all keys and no comments, and loads
+/// to the same config.
 std::string to_yaml(
     const Config& config, const Catalogue& catalogue,
     const ConfigComment& comment = [](const ConfigKey&) { return std::string{}; });

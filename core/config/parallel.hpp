@@ -2,12 +2,13 @@
 #pragma once
 
 #include "core/choice.hpp"
+#include "core/config/async.hpp"
+#include "core/config/diloco.hpp"
+#include "core/config/local_sgd.hpp"
 #include "core/config/strategies.hpp"
 #include "core/graph/precision.hpp"
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,68 +68,6 @@ enum class ReplicateShards : std::uint8_t {
 
 template <>
 inline constexpr auto choice_words<ReplicateShards> = word_list("auto", "on", "off");
-
-/// Treatment of the optimizer state at the end of a round: each rank keeps its own, it is reset
-/// to zero, or it is averaged over all ranks.
-enum class OptimizerAtRound : std::uint8_t { kept, reset, averaged };
-
-template <>
-inline constexpr auto choice_words<OptimizerAtRound> = word_list("kept", "reset", "averaged");
-
-/// parallel.local_sgd: training in rounds, between which workers do not synchronize.
-struct LocalSgdConfig {
-  std::int64_t steps = 16; ///< of a round
-  std::int64_t after = 0;  ///< steps before the first round, in which workers synchronize every
-                           ///< step
-  OptimizerAtRound momentum = OptimizerAtRound::kept;
-
-  bool operator==(const LocalSgdConfig&) const = default;
-};
-
-/// Encoding of a round's pseudo-gradients on the network; int8 and int4 as in
-/// core/device/quantized.hpp.
-enum class Compression : std::uint8_t { none, fp16, int8, int4 };
-
-template <>
-inline constexpr auto choice_words<Compression> = word_list("none", "fp16", "int8", "int4");
-
-/// parallel.diloco: replica groups of workers, whose parameter changes in a round are
-/// pseudo-gradients for an outer optimizer.
-struct DilocoConfig {
-  std::int64_t steps = 16;                ///< of a round
-  std::int64_t group_size = 1;            ///< workers of a replica group, neighbours by rank
-  StrategyKind inner = StrategyKind::ddp; ///< how they share their state
-  double lr = 0.7;
-  double momentum = 0.9;
-  bool nesterov = true;
-  std::int64_t fragments = 1; ///< of the parameters, each with its own rounds
-  std::int64_t overlap = 0;   ///< steps made while a fragment is in flight
-  Compression compress = Compression::none;
-  bool error_feedback = true;            ///< adds the rounding error to the next round
-  std::optional<std::int64_t> quorum;    ///< replica groups with which a round may end; unset: all
-  std::chrono::milliseconds grace{1000}; ///< wait for the late ones after the quorum
-
-  bool operator==(const DilocoConfig&) const = default;
-};
-
-/// Treatment of a stale gradient, whose parameters lacked steps. whole: full weight. divided:
-/// weight 1 / staleness (Zhang et al., "Staleness-aware Async-SGD for Distributed Deep Learning",
-/// IJCAI 2016). compensated: delay compensation (training/strategies/async/step_sum.hpp).
-enum class StaleGradients : std::uint8_t { whole, divided, compensated };
-
-template <>
-inline constexpr auto choice_words<StaleGradients> = word_list("whole", "divided", "compensated");
-
-/// parallel.async: training in which workers do not wait for each other.
-struct AsyncConfig {
-  std::int64_t staleness = 3; ///< most steps that a slice's parameters may lack
-  StaleGradients policy = StaleGradients::whole;
-  double compensation = 0.04;  ///< compensated: lambda
-  double wait_tolerance = 0.3; ///< longest wait for a step, as a fraction of a slice's time
-  bool prediction = false;     ///< predict the parameters after the steps in flight
-
-  bool operator==(const AsyncConfig&) const = default;
-};
 
 struct ParallelConfig {
   StrategyKind strategy = StrategyKind::single;

@@ -2,6 +2,7 @@
 
 #include "core/escape.hpp"
 #include "core/suggestion.hpp"
+#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 

@@ -119,7 +119,7 @@ constexpr const StrategyTraits& traits_of(StrategyKind kind) {
   return strategies[static_cast<std::size_t>(kind)];
 }
 static_assert(std::ranges::all_of(strategies, [](const StrategyTraits& row) {
-  return traits_of(row.kind).name == row.name; // each row is where traits_of looks
+  return &traits_of(row.kind) == &row; // each row is where traits_of looks
 }));
 
 template <>

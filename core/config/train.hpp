@@ -3,6 +3,7 @@
 
 #include "core/choice.hpp"
 #include "core/config/optimizer_kind.hpp"
+#include "core/config/recompute.hpp"
 #include "core/units.hpp"
 
 #include <array>
@@ -67,21 +68,6 @@ struct SampleConfig {
   std::int64_t tokens = 100; ///< at most
 
   bool operator==(const SampleConfig&) const = default;
-};
-
-/// The activations that backward recomputes instead of keeping.
-struct RecomputeConfig {
-  enum class Kind : std::uint8_t {
-    none,
-    block, ///< those inside every unit (residual block); activations between units are kept
-    names, ///< those of the named units
-    fit,   ///< as few as possible, so that all activations fit into fit_bytes
-  };
-  Kind kind = Kind::none;
-  std::vector<std::string> names;
-  std::uint64_t fit_bytes = 0;
-
-  bool operator==(const RecomputeConfig&) const = default;
 };
 
 struct TrainConfig {

@@ -3,7 +3,6 @@
 #include "core/config/catalogue.hpp"
 #include "core/config/detail/check.hpp"
 #include "core/cores.hpp"
-#include "core/escape.hpp"
 
 #include <fmt/format.h>
 
@@ -47,28 +46,6 @@ ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabil
   if (catalogue.conflicts)
     std::ranges::move(catalogue.conflicts(config), std::back_inserter(check.found));
   return std::move(check.found);
-}
-
-std::string ConfigProblem::to_string() const {
-  std::string text = source;
-  if (line > 0)
-    text += fmt::format(":{}:{}", line, column);
-  for (const auto& part : {echoed(key), what})
-    if (!part.empty())
-      text.append(text.empty() ? "" : ": ").append(part);
-  if (!allowed.empty())
-    text += "; allowed: " + allowed;
-  if (!suggestion.empty())
-    text += fmt::format("; did you mean \"{}\"?", echoed(suggestion));
-  // Keeps a problem on one line, whatever the file contains.
-  return escaped(text);
-}
-
-Error to_error(const std::vector<ConfigProblem>& problems) {
-  std::string lines;
-  for (const auto& problem : problems)
-    lines.append(lines.empty() ? "" : "\n").append(problem.to_string());
-  return Error{Errc::invalid_input, std::move(lines)};
 }
 
 ConfigProblem to_problem(ConfigConflict conflict) {

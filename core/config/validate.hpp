@@ -1,48 +1,15 @@
-/// Problems of configs, and checks of several keys together or of keys against the machine. Checks
-/// of one key are its rule in keys.cpp.
+/// Checks of several keys together, or of keys against the machine. Checks of one key are its rule
+/// in keys.cpp.
 #pragma once
 
+#include "core/config/capabilities.hpp"
 #include "core/config/forward.hpp"
-#include "core/error.hpp"
+#include "core/config/problem.hpp"
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace troupe {
-
-/// Capabilities of this build and this machine; configs are checked against them.
-struct Capabilities {
-  bool cuda_build = false;     ///< the CUDA backend was compiled in
-  int cuda_devices = 0;        ///< as counted by the driver
-  std::int64_t host_cores = 1; ///< that this process may run on
-  bool cuda_pinned = false;    ///< CUDA devices have their own memory and can use pinned host
-                               ///< memory
-  bool any_machine = false;    ///< the device that devices.kind auto takes is unknown
-
-  /// All capabilities: to check a config for another machine.
-  static Capabilities all() { return {true, 1 << 16, 1 << 16, true, true}; }
-};
-
-/// Looks up the host's part. CUDA stays off: the CUDA backend adds its own part.
-Capabilities host_capabilities();
-
-/// A problem with a config and its location.
-struct ConfigProblem {
-  std::string source = {};     ///< the file, or "--set a.b=c"
-  int line = 0;                ///< from 1; 0: the source as a whole
-  int column = 0;              ///< from 1
-  std::string key = {};        ///< "train.optimizer.lr"; empty: not about one key
-  std::string what = {};       ///< "0 is out of range"
-  std::string allowed = {};    ///< "a whole number, at least 1"; may be empty
-  std::string suggestion = {}; ///< the valid name that was probably meant; may be empty
-
-  /// Returns `file:line:column: key: what; allowed: ...; did you mean "nearest"?`
-  std::string to_string() const;
-};
-
-/// Combines the problems into one Errc::invalid_input, one line per problem.
-Error to_error(const std::vector<ConfigProblem>& problems);
 
 struct ConfigConflict {
   std::vector<std::string> keys; ///< all keys involved, the one to report first

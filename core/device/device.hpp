@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace troupe {
 
@@ -130,13 +129,6 @@ struct OptimizerViews {
   std::byte* copies = nullptr;
   DType copied = DType::f16;
 };
-
-/// One trait of a machine: a line of `troupe doctor`.
-struct Trait {
-  std::string section, name, value;
-  bool found = true; ///< false: missing, but nothing fails without it
-};
-using Traits = std::vector<Trait>;
 
 class Device {
 public:

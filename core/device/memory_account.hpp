@@ -1,14 +1,12 @@
-/// Accounts for a device's memory by kind of use, and messages about it.
+/// Accounts for a device's memory by kind of use.
 #pragma once
 
 #include "core/device/device.hpp"
-#include "core/error.hpp"
 
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 
 namespace troupe {
 
@@ -51,12 +49,5 @@ std::string describe_bytes(std::size_t bytes);
 /// Formats the memory use for messages, without unused kinds: "1.25 GiB activations, 97 MiB
 /// parameters".
 std::string describe(const MemoryUse& use);
-
-/// Returns the settings that reduce this kind of memory.
-std::string_view settings_that_help(MemoryKind kind);
-
-/// Converts an error of a job that has not committed a step: out_of_memory becomes invalid_input,
-/// because the config asks for more memory than the device has.
-Error before_first_step(Error error);
 
 } // namespace troupe

@@ -1,24 +1,13 @@
-/// Locations of a graph's parameters in storage and of a compiled graph's tensors, shared by every
-/// engine.
+/// Locations of a compiled graph's tensors, shared by every lowering.
 #pragma once
 
 #include "core/device/executable.hpp"
 #include "core/graph/graph.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 namespace troupe {
-
-/// Receives a parameter's slot in canonical layout. Sets `elements` and `codec` if the engine
-/// stores the parameter differently.
-using StoreParameter = std::function<void(TensorId parameter, Slot& slot)>;
-
-/// Lays out slots in graph order, units ascending; each begins at a multiple of `alignment`
-/// elements. Without `store`, parameters are stored in canonical layout.
-StorageLayout lay_out_storage(const Graph& graph, std::size_t alignment,
-                              const StoreParameter& store = {});
 
 /// The buffers of one enqueued run of a unit: those that the caller had bound at that time.
 struct Binding {

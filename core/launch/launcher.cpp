@@ -2,7 +2,7 @@
 
 #include "core/fail.hpp"
 #include "core/launch/detail/node_list.hpp"
-#include "core/launch/detail/variables.hpp"
+#include "core/launch/detail/part.hpp"
 #include "core/net/socket.hpp"
 
 #include <fmt/format.h>

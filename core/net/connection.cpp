@@ -2,11 +2,8 @@
 
 #include "core/fail.hpp"
 #include "core/net/tls.hpp"
-#include "core/net/wait.hpp"
-#include "core/units.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -15,6 +12,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace troupe::net {
@@ -30,18 +28,6 @@ int in_one_call(std::size_t bytes) {
 
 bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
-}
-
-Status await(const Connection& connection, short events, const IoDeadline& io_deadline) {
-  std::array<pollfd, 2> waiting = {
-      {{connection.number(), events, 0}, {io_deadline.cancelled->number(), POLLIN, 0}}};
-  const bool ready = wait_until(waiting, std::chrono::steady_clock::now() + io_deadline.timeout);
-  if (waiting[1].revents != 0)
-    return fail(Errc::network, "{}: cancelled", connection.name());
-  if (!ready)
-    return fail(Errc::network, "{}: no data for {}", connection.name(),
-                format_duration(io_deadline.timeout));
-  return {};
 }
 
 } // namespace
@@ -119,29 +105,6 @@ tl::unexpected<Error> Connection::broken(const std::string& why) const {
 
 void Connection::shut_down() const {
   ::shutdown(number(), SHUT_RDWR);
-}
-
-Status read_all(Connection& connection, std::span<std::byte> to, const IoDeadline& io_deadline) {
-  const NoSigpipe no_sigpipe;
-  while (!to.empty()) {
-    TROUPE_TRY(const auto count, connection.read(to));
-    to = to.subspan(count);
-    if (count == 0)
-      TROUPE_TRY(await(connection, connection.read_events(), io_deadline));
-  }
-  return {};
-}
-
-Status write_all(Connection& connection, std::span<const std::byte> from,
-                 const IoDeadline& io_deadline) {
-  const NoSigpipe no_sigpipe;
-  while (!from.empty()) {
-    TROUPE_TRY(const auto count, connection.write(from));
-    from = from.subspan(count);
-    if (count == 0)
-      TROUPE_TRY(await(connection, connection.write_events(), io_deadline));
-  }
-  return {};
 }
 
 } // namespace troupe::net

@@ -4,12 +4,8 @@
 
 #include "core/error.hpp"
 #include "core/net/descriptor.hpp"
-#include "core/net/wait.hpp"
 
-#include <chrono>
-#include <csignal>
 #include <cstddef>
-#include <ctime>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,7 +17,7 @@ namespace troupe::net {
 
 enum class Side : bool { connects, accepts };
 
-/// Threads that write to it must block SIGPIPE (NoSigpipe), because OpenSSL's writes can raise
+/// Threads that write to it must block SIGPIPE (sigpipe.hpp), because OpenSSL's writes can raise
 /// it.
 class Connection {
 public:
@@ -56,39 +52,5 @@ private:
   std::string name_;
   short read_events_ = 0, write_events_ = 0;
 };
-
-/// Protects the process from libraries that write to closed sockets: SIGPIPE would end it. Blocks
-/// it for this thread and the threads it starts during the lifetime: a write fails instead. Does
-/// not change how the process handles the signal elsewhere.
-class NoSigpipe {
-public:
-  NoSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoSigpipe() {
-    const timespec at_once = {};
-    if (!sigismember(&before_, SIGPIPE))
-      while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
-      } // discards a signal that is pending: it would be delivered below
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoSigpipe(const NoSigpipe&) = delete;
-  NoSigpipe& operator=(const NoSigpipe&) = delete;
-
-private:
-  sigset_t pipe_ = {}, before_ = {};
-};
-
-struct IoDeadline {
-  std::chrono::milliseconds timeout; ///< longest time without a transferred byte
-  const Wakeup* cancelled;           ///< signalled: stop
-};
-
-/// Block until all bytes are transferred. Errors: network, with the name of the other end.
-Status read_all(Connection& connection, std::span<std::byte> to, const IoDeadline& io_deadline);
-Status write_all(Connection& connection, std::span<const std::byte> from,
-                 const IoDeadline& io_deadline);
 
 } // namespace troupe::net

@@ -3,13 +3,12 @@
 
 #include "core/error.hpp"
 #include "core/net/descriptor.hpp"
-#include "core/net/wait.hpp"
+#include "core/net/wakeup.hpp"
 #include "core/units.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace troupe::net {
 
@@ -17,12 +16,6 @@ struct Listener {
   Descriptor socket; ///< non-blocking
   std::uint16_t port = 0;
 };
-
-/// Returns the endpoint that `text` (HOST:PORT) of another node names. For any other text, such as
-/// that of a damaged message, it returns an endpoint without a host; connecting to it fails.
-inline Endpoint peer_endpoint(std::string_view text) {
-  return parse_endpoint(text).value_or(Endpoint{});
-}
 
 /// Port 0 takes a free one.
 Result<Listener> listen_on(const Endpoint& endpoint);

@@ -1,5 +1,6 @@
 #include "cpu/detail/host_memory.hpp"
 
+#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Runs a graph node by node on the scalar ops: the reference for other engines.
 #include "core/device/lowered_executable.hpp"
+#include "core/device/storage_layout.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"

@@ -1,6 +1,6 @@
 #include "cpu/onednn/lowering.hpp"
 
-#include "core/device/placement.hpp"
+#include "core/device/storage_layout.hpp"
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/codec.hpp"
 #include "cpu/onednn/detail/convert.hpp"

@@ -1,6 +1,6 @@
 #include "gpu/lowering/storage.hpp"
 
-#include "core/device/placement.hpp"
+#include "core/device/storage_layout.hpp"
 #include "core/fail.hpp"
 #include "gpu/krsc_codec.hpp"
 

@@ -1,7 +1,7 @@
 /// Chooses the activations that backward recomputes.
 #pragma once
 
-#include "core/config/train.hpp"
+#include "core/config/recompute.hpp"
 #include "core/error.hpp"
 #include "nn/passes/plan_memory.hpp"
 #include "nn/passes/recompute.hpp"

@@ -1,6 +1,7 @@
 #include "actors/node/client.hpp"
 #include "actors/node/introduction.hpp"
 #include "actors/node/network.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
 #include "metrics/http/endpoint.hpp"

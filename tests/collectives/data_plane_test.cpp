@@ -1,5 +1,5 @@
 // Tests which ranks connect with each other, which connections are refused, and how waiting ends.
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "core/net/socket.hpp"
 #include "cpu/host_stream.hpp"
 #include "tests/support/certificates.hpp"

@@ -1,4 +1,4 @@
-#include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

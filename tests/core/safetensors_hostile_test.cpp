@@ -1,6 +1,7 @@
 // Tests safetensors files with false contents: none may crash the reader, take more than twice the
 // file size plus 64 MiB, or take disproportionate time.
 #include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/widened.hpp"
 #include "tests/support/fuzz.hpp"
 #include "tests/support/mutations.hpp"
 #include "tests/support/peak_memory.hpp"

@@ -1,4 +1,4 @@
-#include "core/cores.hpp"
+#include "core/threads.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

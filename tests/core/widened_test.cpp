@@ -1,4 +1,4 @@
-#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/widened.hpp"
 #include "tests/support/safetensors_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 

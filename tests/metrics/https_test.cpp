@@ -1,4 +1,4 @@
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "tests/metrics/text.hpp"
 #include "tests/metrics/watched_run.hpp"
 #include "tests/support/certificates.hpp"

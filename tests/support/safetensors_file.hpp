@@ -32,6 +32,7 @@ inline Status write_safetensors(const std::filesystem::path& path,
   };
   std::ranges::stable_sort(tensors, std::ranges::greater{}, element_size);
   std::vector<SafetensorsEntry> entries;
+  entries.reserve(tensors.size());
   for (const auto& tensor : tensors)
     entries.push_back({tensor.name, tensor.dtype, tensor.shape});
   TROUPE_TRY(const auto header, make_safetensors_header(metadata, entries));

@@ -1,5 +1,5 @@
 // Tests that clients that reach a daemon's port and violate the protocol do not harm a job.
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/system/experiment.hpp"
 #include "tests/system/hostile_frames.hpp"

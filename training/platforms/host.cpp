@@ -5,6 +5,7 @@
 #include "core/config/validate.hpp"
 #include "core/cores.hpp"
 #include "core/fail.hpp"
+#include "core/threads.hpp"
 #include "cpu/description.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"

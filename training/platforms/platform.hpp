@@ -5,10 +5,10 @@
 
 #include "collectives/communicator.hpp"
 #include "collectives/data_plane/connection_group.hpp"
+#include "core/config/capabilities.hpp"
 #include "core/config/devices.hpp"
 #include "core/config/forward.hpp"
-#include "core/config/validate.hpp"
-#include "core/device/device.hpp"
+#include "core/device/description.hpp"
 #include "core/device/executable.hpp"
 #include "nn/compile.hpp"
 #include "nn/passes/format_input.hpp"

@@ -1,6 +1,6 @@
 #include "training/pretrained/weights_match.hpp"
 
-#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/widened.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/suggestion.hpp"

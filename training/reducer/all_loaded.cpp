@@ -1,7 +1,7 @@
 #include "training/reducer/all_loaded.hpp"
 
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
+#include "core/net/peer_endpoint.hpp"
 
 #include <array>
 #include <vector>

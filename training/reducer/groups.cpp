@@ -2,7 +2,7 @@
 
 #include "collectives/single_rank_communicator.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/units.hpp"
 
 #include <algorithm>

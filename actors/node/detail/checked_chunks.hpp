@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/net/connection.hpp"
+#include "core/net/io_deadline.hpp"
 
 #include <cstddef>
 #include <functional>

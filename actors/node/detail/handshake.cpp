@@ -1,7 +1,7 @@
 #include "actors/node/detail/handshake.hpp"
 
 #include "core/fail.hpp"
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
 

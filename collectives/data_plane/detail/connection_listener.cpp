@@ -1,6 +1,6 @@
 #include "collectives/data_plane/detail/connection_listener.hpp"
 
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "core/net/wait.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "core/net/connection.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
-#include "core/net/wait.hpp"
+#include "core/net/wakeup.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -1,7 +1,7 @@
 #include "collectives/data_plane/detail/handshake.hpp"
 
 #include "core/fail.hpp"
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/wait.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "collectives/call.hpp"
 #include "collectives/nccl/detail/owner.hpp"
-#include "core/net/wait.hpp"
+#include "core/net/cancellation.hpp"
 
 #include <array>
 #include <atomic>

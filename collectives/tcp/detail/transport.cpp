@@ -2,7 +2,7 @@
 
 #include "collectives/detail/sums.hpp"
 #include "core/fail.hpp"
-#include "core/net/connection.hpp"
+#include "core/net/sigpipe.hpp"
 #include "core/net/wait.hpp"
 
 #include <algorithm>

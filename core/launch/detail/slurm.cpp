@@ -1,7 +1,7 @@
 // Variables of a SLURM step, as srun sets them.
 #include "core/fail.hpp"
 #include "core/launch/detail/node_list.hpp"
-#include "core/launch/detail/variables.hpp"
+#include "core/launch/detail/part.hpp"
 
 #include <fmt/format.h>
 

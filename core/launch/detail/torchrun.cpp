@@ -1,7 +1,7 @@
 // Variables of torchrun, and of other launchers that set RANK, WORLD_SIZE, MASTER_ADDR and
 // MASTER_PORT as it does.
 #include "core/fail.hpp"
-#include "core/launch/detail/variables.hpp"
+#include "core/launch/detail/part.hpp"
 
 #include <fmt/format.h>
 

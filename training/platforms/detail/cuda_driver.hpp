@@ -1,7 +1,7 @@
 /// Probes NVIDIA's driver. Loads libcuda at run time, so that no build links to it.
 #pragma once
 
-#include "core/device/device.hpp"
+#include "core/device/description.hpp"
 
 #include <string>
 #include <vector>

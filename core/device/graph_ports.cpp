@@ -1,5 +1,6 @@
-#include "core/device/lowered_executable.hpp"
+#include "core/device/graph_ports.hpp"
 
+#include "core/device/executable.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>

@@ -1,0 +1,15 @@
+/// Traits of a machine: the lines of `troupe doctor`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct Trait {
+  std::string section, name, value;
+  bool found = true; ///< false: missing, but nothing fails without it
+};
+using Traits = std::vector<Trait>;
+
+} // namespace troupe
