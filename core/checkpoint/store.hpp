@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -82,9 +81,7 @@ private:
   std::filesystem::path partial_of(std::int64_t step) const;
   std::vector<std::filesystem::path> unfinished() const; ///< folders and files of unfinished
                                                          ///< checkpoints
-  std::vector<std::filesystem::path> marks() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
-  bool is_verified(const Entry& entry) const;
   void remember(const Entry& entry);
   static std::optional<Verified> identify(const Entry& entry);
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-
 namespace troupe {
 
 namespace {
@@ -30,6 +28,8 @@ struct ValueSchema {
     return schema;
   }
 
+  static OrderedJson pattern(const char* text) { return {{"type", "string"}, {"pattern", text}}; }
+
   OrderedJson operator()(const bool*) const { return {{"type", "boolean"}}; }
   OrderedJson operator()(const std::int64_t*) const { return number("integer"); }
   OrderedJson operator()(const std::uint64_t*) const {
@@ -38,8 +38,7 @@ struct ValueSchema {
       whole["minimum"] = 0;
       return whole;
     }
-    const OrderedJson text = {{"type", "string"},
-                              {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
+    const auto text = pattern("^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$");
     return {{"anyOf", OrderedJson::array({whole, text})}};
   }
   OrderedJson operator()(const ChoiceTarget& target) const {
@@ -62,9 +61,6 @@ struct ValueSchema {
   }
   OrderedJson operator()(const double*) const { return number("number"); }
   OrderedJson operator()(const std::string*) const {
-    const auto pattern = [](const char* text) {
-      return OrderedJson{{"type", "string"}, {"pattern", text}};
-    };
     if (!rule.choices.empty())
       return {{"enum", rule.choices}};
     switch (rule.format) {
@@ -83,16 +79,14 @@ struct ValueSchema {
     }
   }
   OrderedJson operator()(const std::chrono::milliseconds*) const {
-    return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
+    return pattern("^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$");
   }
   OrderedJson operator()(const Interval*) const {
-    return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
+    return pattern("^(never|[1-9][0-9]* (epochs?|steps?))$");
   }
   OrderedJson operator()(const Length*) const {
-    const OrderedJson text = {{"type", "string"},
-                              {"pattern",
-                               "^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
-                               "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"}};
+    const auto text = pattern("^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
+                              "([0-9]{1,2}(\\.[0-9]+)?|100)%)$");
     return {{"anyOf", OrderedJson::array({number("number"), text})}};
   }
   OrderedJson operator()(const std::map<std::string, double>*) const {
@@ -196,37 +190,15 @@ OrderedJson section_schema(std::string_view help) {
           {"properties", OrderedJson::object()}};
 }
 
-/// Returns the properties of the section that contains a path, and the path's last part.
-std::pair<OrderedJson*, std::string> locate(OrderedJson& root, std::string_view path) {
-  OrderedJson* schema = &root;
-  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
-    schema = &(*schema)["properties"][std::string{path.substr(0, dot)}];
-    path.remove_prefix(dot + 1);
+/// Returns the schema of a section or a key.
+OrderedJson& schema_at(OrderedJson& root, std::string_view path) {
+  auto* schema = &root;
+  for (std::size_t begin = 0, end = 0; end != path.npos; begin = end + 1) {
+    end = path.find('.', begin);
+    schema = &(*schema)["properties"][std::string{path.substr(begin, end - begin)}];
   }
-  return {&(*schema)["properties"], std::string{path}};
+  return *schema;
 }
-
-} // namespace
-
-std::string config_json_schema(const Catalogue& catalogue) {
-  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                      {"title", "troupe config"}};
-  root.update(section_schema("A troupe training run"));
-  for (const auto& section : config_sections()) {
-    const auto [properties, name] = locate(root, section.path);
-    (*properties)[name] = section_schema(section.help);
-  }
-  auto defaults = default_config(catalogue);
-  for (const auto& key : config_keys(defaults, catalogue)) {
-    if (key.hidden)
-      continue;
-    const auto [properties, name] = locate(root, key.path);
-    (*properties)[name] = key_schema(key);
-  }
-  return root.dump(2) + "\n";
-}
-
-namespace {
 
 /// Escapes the bars of alternatives, which would end a cell.
 std::string in_table(std::string text) {
@@ -236,6 +208,19 @@ std::string in_table(std::string text) {
 }
 
 } // namespace
+
+std::string config_json_schema(const Catalogue& catalogue) {
+  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                      {"title", "troupe config"}};
+  root.update(section_schema("A troupe training run"));
+  for (const auto& section : config_sections())
+    schema_at(root, section.path) = section_schema(section.help);
+  auto defaults = default_config(catalogue);
+  for (const auto& key : config_keys(defaults, catalogue))
+    if (!key.hidden)
+      schema_at(root, key.path) = key_schema(key);
+  return root.dump(2) + "\n";
+}
 
 std::string full_help(const ConfigKey& key) {
   auto text = key.help;

@@ -134,9 +134,4 @@ std::string to_yaml(const Config& config, const Catalogue& catalogue,
   return out;
 }
 
-std::string to_yaml(const Config& config, const Catalogue& catalogue) {
-  return to_yaml(config, catalogue,
-                 [](const ConfigKey&) { return std::optional<std::string>{""}; });
-}
-
 } // namespace troupe

@@ -41,18 +41,15 @@ bool is_transposed(const WeightsForm& form, std::string_view name) {
   return form.is_transposed && form.is_transposed(name);
 }
 
-/// Returns views without values: sizes follow from shapes.
-std::vector<SafetensorsView> views_of(const ModelWeights& weights, const WeightsForm& form) {
-  std::vector<SafetensorsView> views;
+std::vector<SafetensorsEntry> entries_of(const ModelWeights& weights, const WeightsForm& form) {
+  std::vector<SafetensorsEntry> entries;
   for (const auto& name : weights.names()) {
     auto shape = weights.shape(name);
     if (is_transposed(form, name))
       std::swap(shape.dims.front(), shape.dims.back());
-    views.push_back(
-        {.name = name, .dtype = dtype_name(form.dtype), .shape = std::move(shape), .bytes = {}});
+    entries.push_back({.name = name, .dtype = dtype_name(form.dtype), .shape = std::move(shape)});
   }
-  sort_for_safetensors(views);
-  return views;
+  return entries;
 }
 
 /// `shape`: (rows, columns) of the result.
@@ -103,18 +100,18 @@ Result<ExportedFile> ValuesFile::commit() {
 
 Result<ExportedFile> write_weights(const std::filesystem::path& path, const SavedModel& model,
                                    const ModelWeights& weights, const WeightsForm& form) {
-  const auto views = views_of(weights, form);
-  TROUPE_TRY(const auto header, make_safetensors_header(form.metadata, views));
+  const auto entries = entries_of(weights, form);
+  TROUPE_TRY(const auto header, make_safetensors_header(form.metadata, entries));
   std::uint64_t bytes = header.size();
-  for (const auto& view : views)
-    bytes += static_cast<std::uint64_t>(view.shape.elements()) * size_of(form.dtype);
+  for (const auto& entry : entries)
+    bytes += static_cast<std::uint64_t>(entry.shape.elements()) * size_of(form.dtype);
   TROUPE_TRY(auto file, ValuesFile::create(path, model, bytes));
   TROUPE_TRY(file.write(header));
-  for (const auto& view : views) {
-    TROUPE_TRY(auto values, weights.read(view.name));
-    if (is_transposed(form, view.name))
-      values = transposed(values, view.shape);
-    TROUPE_TRY(file.write(view.name, values, form.dtype));
+  for (const auto& entry : entries) {
+    TROUPE_TRY(auto values, weights.read(entry.name));
+    if (is_transposed(form, entry.name))
+      values = transposed(values, entry.shape);
+    TROUPE_TRY(file.write(entry.name, values, form.dtype));
   }
   return file.commit();
 }

@@ -1,11 +1,11 @@
 /// Reads and writes whole checkpoints.
 #pragma once
 
-#include "core/checkpoint/safetensors.hpp"
 #include "core/checkpoint/state_source.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
+#include "tests/support/safetensors_file.hpp"
 
 #include <filesystem>
 #include <fstream>

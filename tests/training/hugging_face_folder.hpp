@@ -7,6 +7,7 @@
 #include "core/float16.hpp"
 #include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "training/pretrained/pretrained.hpp"
 

@@ -19,6 +19,7 @@ using troupe::testing::read_bytes;
 using troupe::testing::ScratchFolder;
 using troupe::testing::write_bytes;
 using troupe::testing::write_checkpoint;
+using troupe::testing::write_safetensors;
 namespace fs = std::filesystem;
 
 namespace {

@@ -21,8 +21,7 @@ std::string join_path(const std::string& section, const std::string& name) {
 }
 
 std::string last_part(const std::string& path) {
-  const auto dot = path.rfind('.');
-  return dot == std::string::npos ? path : path.substr(dot + 1);
+  return path.substr(path.rfind('.') + 1); // without a dot: all
 }
 
 std::string parent(const std::string& path) {
