@@ -1,6 +1,6 @@
 #include "metrics/live/live_run.hpp"
 
-#include "metrics/console/detail/log.hpp"
+#include "metrics/log_sink.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/format.h>

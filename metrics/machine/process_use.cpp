@@ -36,6 +36,15 @@ std::vector<double> read_stat() {
   return fields;
 }
 
+/// The time of the machine's boot, as Unix time.
+double boot_time() {
+  std::ifstream in{"/proc/stat"};
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("btime "))
+      return std::stod(line.substr(6));
+  return 0;
+}
+
 double open_files() {
   std::error_code error;
   const std::filesystem::directory_iterator files{"/proc/self/fd", error};
@@ -120,14 +129,14 @@ std::optional<ProcessUse> process_use() {
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  return ProcessUse{
-      .cpu_seconds = (stat[StatField::user] + stat[StatField::system]) / ticks,
-      .resident_bytes = stat[StatField::pages] * static_cast<double>(::sysconf(_SC_PAGESIZE)),
-      .virtual_bytes = stat[StatField::size],
-      .start_time = read_table("/proc/stat")["btime"] + stat[StatField::start] / ticks,
-      .threads = stat[StatField::threads],
-      .open_files = open_files(),
-      .most_files = static_cast<double>(files.rlim_cur)};
+  return ProcessUse{.cpu_seconds = (stat[StatField::user] + stat[StatField::system]) / ticks,
+                    .resident_bytes =
+                        stat[StatField::pages] * static_cast<double>(::sysconf(_SC_PAGESIZE)),
+                    .virtual_bytes = stat[StatField::size],
+                    .start_time = boot_time() + stat[StatField::start] / ticks,
+                    .threads = stat[StatField::threads],
+                    .open_files = open_files(),
+                    .most_files = static_cast<double>(files.rlim_cur)};
 }
 
 std::vector<HostMemory> host_memory(const SystemFiles& files) {

@@ -99,6 +99,7 @@ PushGateway::~PushGateway() {
   thread_.join();
 }
 
+/// Pushes whenever it is time, and a last time when the object is destroyed.
 void PushGateway::run() {
   for (bool ended = false; !ended; push()) {
     std::unique_lock lock{mutex_};

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The key of a recovery: each process numbers generations from 1.
+/// Recoveries are ordered by time, because each process numbers generations from 1.
 std::int64_t time_of_recovery(const RecoveryRecord& recovery) {
   return recovery.time.time_since_epoch().count();
 }

@@ -76,40 +76,51 @@ std::string json_of_timeline(const Timeline& timeline) {
                      timeline.dropped);
 }
 
-using Document = const RunDocument&;
-
 struct PartTraits {
   std::string_view key;
-  std::string (*json)(Document);
+  std::string (*json)(const RunDocument&);
 };
 
 /// By DocumentPart.
 constexpr std::array<PartTraits, document_parts> part_traits = {
-    {{"status", [](Document document) { return dumped(document.status); }},
-     {"error", [](Document document) { return dumped(text_or_null(document.error)); }},
-     {"run", [](Document document) { return dumped(to_value(document.run)); }},
+    {{"status", [](const RunDocument& document) { return dumped(document.status); }},
+     {"error", [](const RunDocument& document) { return dumped(text_or_null(document.error)); }},
+     {"run", [](const RunDocument& document) { return dumped(to_value(document.run)); }},
      {"progress",
-      [](Document document) { return dumped(to_value(document.history.progress.now())); }},
-     {"steps", [](Document document) { return json_of(document.history.steps, 0); }},
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.progress.now()));
+      }},
+     {"steps", [](const RunDocument& document) { return json_of(document.history.steps, 0); }},
      {"epochs",
-      [](Document document) { return dumped(to_value(document.history.epochs.epochs())); }},
-     {"step_seconds", [](Document document) { return json_of(document.history.step_seconds); }},
-     {"workers", [](Document document) { return dumped(json_of_workers(document)); }},
-     {"nodes", [](Document document) { return dumped(to_value(document.nodes)); }},
-     {"leads", [](Document document) { return std::string{document.leads ? "true" : "false"}; }},
-     {"generation", [](Document document) { return std::to_string(document.generation); }},
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.epochs.epochs()));
+      }},
+     {"step_seconds",
+      [](const RunDocument& document) { return json_of(document.history.step_seconds); }},
+     {"workers", [](const RunDocument& document) { return dumped(json_of_workers(document)); }},
+     {"nodes", [](const RunDocument& document) { return dumped(to_value(document.nodes)); }},
+     {"leads",
+      [](const RunDocument& document) { return std::string{document.leads ? "true" : "false"}; }},
+     {"generation",
+      [](const RunDocument& document) { return std::to_string(document.generation); }},
      {"recoveries",
-      [](Document document) { return dumped(to_value(document.history.recoveries.records())); }},
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.recoveries.records()));
+      }},
      {"generated",
-      [](Document document) { return dumped(to_value(document.history.generated.records())); }},
-     {"actors", [](Document document) { return dumped(to_value(document.actors)); }},
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.generated.records()));
+      }},
+     {"actors", [](const RunDocument& document) { return dumped(to_value(document.actors)); }},
      {"timeline",
-      [](Document document) {
+      [](const RunDocument& document) {
         return document.timeline ? json_of_timeline(*document.timeline) : "null";
       }},
-     {"checkpoints", [](Document document) { return dumped(to_value(document.checkpoints)); }},
-     {"log", [](Document document) { return dumped(to_value(document.log.records())); }},
-     {"config", [](Document document) { return dumped(document.config); }}}};
+     {"checkpoints",
+      [](const RunDocument& document) { return dumped(to_value(document.checkpoints)); }},
+     {"log", [](const RunDocument& document) { return dumped(to_value(document.log.records())); }},
+     {"config", [](const RunDocument& document) { return dumped(document.config); }}}};
+static_assert(part_traits.back().json, "every part has a line");
 
 } // namespace
 

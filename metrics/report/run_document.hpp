@@ -2,6 +2,7 @@
 /// for any length of the run.
 #pragma once
 
+#include "metrics/records/field.hpp"
 #include "metrics/records/run.hpp"
 #include "metrics/records/worker.hpp"
 #include "metrics/report/run_history.hpp"
@@ -128,7 +129,7 @@ enum class DocumentPart : std::uint8_t {
   config
 };
 
-inline constexpr std::size_t document_parts = 18;
+inline constexpr auto document_parts = static_cast<std::size_t>(DocumentPart::config) + 1;
 
 std::string_view key_of(DocumentPart part);
 

@@ -2,6 +2,7 @@
 
 #include "core/escape.hpp"
 #include "metrics/json_values.hpp"
+#include "metrics/log_sink.hpp"
 #include "metrics/time_stamp.hpp"
 
 #include <fmt/chrono.h>

@@ -1,34 +1,14 @@
-/// The program's logger, and sinks of its messages.
+/// The program's logger.
 #pragma once
 
 #include "metrics/console/detail/screen.hpp"
 
 #include <spdlog/logger.h>
-#include <spdlog/sinks/sink.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
-#include <utility>
 
 namespace troupe::metrics {
-
-/// Passes messages to a function, without a lock: it must be thread-safe.
-class LogSink final : public spdlog::sinks::sink {
-public:
-  using Take = std::function<void(const spdlog::details::log_msg&)>;
-
-  explicit LogSink(Take take) : take_{std::move(take)} {}
-
-  void log(const spdlog::details::log_msg& message) override { take_(message); }
-  void flush() override {}
-  void set_pattern(const std::string&) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
-
-private:
-  const Take take_;
-};
 
 enum class LogFormat : std::uint8_t { text, json };
 
