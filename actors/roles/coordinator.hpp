@@ -211,7 +211,7 @@ private:
   RunOutcomePtr unrecorded(const caf::error& reason);
   bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
   JobStatus status() const;
-  std::vector<NodeStatus> node_statuses() const;
+  std::vector<metrics::NodeRecord> node_statuses() const;
   WorkerSummaries worker_summaries() const;
 
   coordinator_actor::pointer self_;
