@@ -158,7 +158,7 @@ private:
                 std::make_shared<const RunRecord>(std::move(event)));
   }
   void record_recovery();
-  void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  void record_step(std::int64_t step, std::vector<StepReport>& reports);
   double peak_operations() const;
   void measure_peaks();
   void take_peak(std::int32_t rank, double operations);
