@@ -77,7 +77,7 @@ Json to_json(const actors::JobStatus& status) {
   for (const auto& node : status.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"address", node.address},
-                             {"metrics", node.metrics},
+                             {"metrics", node.page},
                              {"version", node.version},
                              {"state", node.state},
                              {"devices", node.devices},

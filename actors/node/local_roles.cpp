@@ -53,10 +53,8 @@ LocalRoles::spawn_generator(const std::shared_ptr<training::RankState>& rank_sta
 
 void LocalRoles::spawn_workers() {
   const auto& job = generation().job();
-  const auto& slice_assignment = generation().slice_assignment;
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       training::node_rows, DataLoaderSetup{.rank_states = generation().rank_states,
-                                           .slice_assignment = slice_assignment,
                                            .steps = job.plan.total_steps(),
                                            .coordinator = node_.coordinator});
   for (const auto& rank_state : generation().rank_states)

@@ -20,17 +20,9 @@ parameter_server_actor::behavior_type AsyncShardManagerState::make_behavior() {
   subscribe(*setup_.point_to_point);
   return behavior<parameter_server_actor>(
       setup_.row,
-      [this](atom::need_parameters, const ParameterRequest& request) {
-        requests_.push_back(request);
-        serve();
-      },
-      [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
-        gradients_ready(pass, unit, event);
-      },
       [this](atom::done, const WorkerStep& slice, const SpansPtr&) {
         measured_[slice.step].add(slice);
       },
-      [this](atom::deliver, const MessagePtr& message) { open(message); },
       [this](atom::decided, std::int64_t step, const training::StepResults& of_all) {
         prepare(step, of_all);
       },
@@ -55,9 +47,9 @@ void AsyncShardManagerState::send(Message message, int to) {
 }
 
 /// Reads the parameters once for a whole pass, for all buckets together.
-void AsyncShardManagerState::serve() {
-  while (!requests_.empty()) {
-    const auto& request = requests_.front();
+void AsyncShardManagerState::answer_requests() {
+  while (!requests().empty()) {
+    const auto& request = requests().front();
     const bool trains = request.pass_mode == PassMode::training;
     if (const Reading needed{request.pass_mode, trains ? request.index : evaluated_};
         reading_ != needed)
@@ -67,7 +59,7 @@ void AsyncShardManagerState::serve() {
     // Backward writes where the gradients of the last pass were read.
     self_->send(worker(), atom::parameters_ready_v, request,
                 request.phase == Phase::forward ? read_ : rank_state().communication->record());
-    requests_.pop_front();
+    requests().pop_front();
   }
 }
 
@@ -92,7 +84,7 @@ void AsyncShardManagerState::take_parameters(const MessagePtr& message) {
     return;
   take_rest(owner_->published());
   read_ = rank_state().communication->record();
-  serve();
+  answer_requests();
 }
 
 void AsyncShardManagerState::take_rest(training::Version version) {
@@ -115,7 +107,7 @@ void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const Event
     count_given(CollectiveKind::broadcast, reader_.give_statistics(item.step));
 }
 
-void AsyncShardManagerState::open(const MessagePtr& message) {
+void AsyncShardManagerState::deliver(const MessagePtr& message) {
   if (const auto fits = check(*message); !fits)
     return fail(fits.error());
   switch (training::kind_of(*message)) {

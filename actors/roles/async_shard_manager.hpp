@@ -12,7 +12,6 @@
 #include "training/strategies/async/parameter_server_shard.hpp"
 
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,13 +53,13 @@ private:
   training::StateCopier copier(std::int64_t steps) override;
 
   // As the client of this rank's WORKER.
-  void serve();
+  void answer_requests() override;
   void begin_reading(const Reading& next);
   void take_parameters(const collectives::MessagePtr& message);
   void take_rest(training::Version version);
-  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
+  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) override;
   // As the owner of a shard.
-  void open(const collectives::MessagePtr& message);
+  void deliver(const collectives::MessagePtr& message) override;
   Status check(const collectives::Message& message) const;
   bool awaits(const collectives::Message& message) const;
   void answer_pull(const collectives::Message& message);
@@ -89,7 +88,6 @@ private:
   std::shared_ptr<training::ParameterServerShard> owner_;
   training::ParameterClient reader_;
   training::MessageRules rules_;
-  std::deque<ParameterRequest> requests_;
   std::optional<Reading> reading_;
   std::set<int> asked_; ///< owners whose parameters have not arrived yet
   EventPtr read_;       ///< when the parameters of `reading_` are usable

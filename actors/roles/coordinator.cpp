@@ -109,10 +109,8 @@ void CoordinatorState::answer_halts() {
 /// that can no longer report.
 RunTotalsPtr CoordinatorState::release() {
   for (auto made = reports_.begin(); made != reports_.end() && made->first == committed_;
-       made = reports_.erase(made)) {
-    std::ranges::sort(made->second, {}, &StepReport::rank);
+       made = reports_.erase(made))
     record_step(committed_++, made->second);
-  }
   phase_ = Phase::ended;
   totals_.seconds += seconds(Clock::now() - begin_);
   totals_.summary = summary_;
@@ -216,8 +214,6 @@ void CoordinatorState::commit(const StepReport& report) {
   reports.push_back(report);
   if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
     return;
-  // Sums must not depend on the order of arrival.
-  std::ranges::sort(reports, {}, &StepReport::rank);
   record_step(step, reports);
   reports_.erase(step);
   const auto paused = pause();
@@ -230,7 +226,9 @@ void CoordinatorState::commit(const StepReport& report) {
     grant();
 }
 
-void CoordinatorState::record_step(std::int64_t step, const std::vector<StepReport>& reports) {
+void CoordinatorState::record_step(std::int64_t step, std::vector<StepReport>& reports) {
+  // Sums must not depend on the order of arrival.
+  std::ranges::sort(reports, {}, &StepReport::rank);
   CollectiveTime collective;
   auto row = summarize(reports, collective);
   row.epoch = setup_.plan.epoch_of(step);

@@ -158,7 +158,7 @@ private:
                 std::make_shared<const RunRecord>(std::move(event)));
   }
   void record_recovery();
-  void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  void record_step(std::int64_t step, std::vector<StepReport>& reports);
   double peak_operations() const;
   void measure_peaks();
   void take_peak(std::int32_t rank, double operations);
@@ -211,7 +211,7 @@ private:
   RunOutcomePtr unrecorded(const caf::error& reason);
   bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
   JobStatus status() const;
-  std::vector<NodeStatus> node_statuses() const;
+  std::vector<metrics::NodeRecord> node_statuses() const;
   WorkerSummaries worker_summaries() const;
 
   coordinator_actor::pointer self_;

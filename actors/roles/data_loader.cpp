@@ -10,7 +10,7 @@ namespace troupe::actors {
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
     : self_{self}, setup_{std::move(setup)} {
   for (const auto& rank_state : setup_.rank_states) {
-    auto& client = clients_.emplace_back(Client{rank_state, setup_.slice_assignment});
+    auto& client = clients_.emplace_back(Client{rank_state});
     for (const auto pass_mode : {PassMode::training, PassMode::evaluation})
       if (const auto& producer = rank_state->producers[index_of(pass_mode)]) {
         auto& free = client.supplies[index_of(pass_mode)].free;

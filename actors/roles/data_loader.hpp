@@ -11,7 +11,6 @@ namespace troupe::actors {
 
 struct DataLoaderSetup {
   std::vector<std::shared_ptr<training::RankState>> rank_states; ///< of this node
-  data::SliceAssignment slice_assignment = {};                   ///< of training
   std::int64_t steps = 0;                                        ///< of the whole job
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -32,9 +31,10 @@ private:
   };
   struct Client {
     std::shared_ptr<training::RankState> rank_state;
-    data::SliceAssignment slice_assignment;
+    // Set by its first message, `begin`.
     worker_actor worker = {};
-    WorkerSupply supplies[2] = {}; ///< by pass mode
+    data::SliceAssignment slice_assignment = {}; ///< of training
+    WorkerSupply supplies[2] = {};               ///< by pass mode
   };
 
   Client& client(std::int32_t rank);

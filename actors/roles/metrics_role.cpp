@@ -10,7 +10,8 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
   self_->send(self_, atom::tick_v);
   return traced<metrics_actor>(
       row_,
-      [this](atom::join, const std::vector<NodeStatus>& nodes, const heartbeat_actor& leader) {
+      [this](atom::join, const std::vector<metrics::NodeRecord>& nodes,
+             const heartbeat_actor& leader) {
         setup_.view->show(nodes);
         leader_ = leader;
         fetch_lines();

@@ -15,7 +15,7 @@ namespace troupe::actors {
 struct MetricsSetup {
   RunViewPtr view;
   HostSampler sampler = {};
-  std::string address = {};  ///< of this node, as in NodeStatus
+  std::string address = {};  ///< of this node, as in metrics::NodeRecord
   metrics::Trace trace = {}; ///< written to disk by this actor
 };
 

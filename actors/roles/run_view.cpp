@@ -4,7 +4,6 @@
 #include "core/fail.hpp"
 #include "core/staging.hpp"
 #include "metrics/exposition.hpp"
-#include "metrics/report/run_document.hpp"
 #include "training/earlier_run.hpp"
 
 #include <spdlog/spdlog.h>
@@ -33,36 +32,6 @@ std::vector<std::string> written_before(const metrics::RunWriter& writer) {
   if (writer.staging.empty())
     return {};
   return {writer.staging.filename().string(), members_file};
-}
-
-/// Returns the host name, or the address if nodes of the job share the host name.
-const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus>& nodes) {
-  return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
-}
-
-/// The first node leads.
-std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes) {
-  std::vector<metrics::NodeRecord> records;
-  records.reserve(nodes.size());
-  for (const auto& node : nodes)
-    records.push_back({.name = label_of(node, nodes),
-                       .address = node.address,
-                       .page = node.metrics,
-                       .state = node.state,
-                       .version = node.version,
-                       .ranks = node.ranks,
-                       .devices = node.devices,
-                       .leads = records.empty()});
-  return records;
-}
-
-/// Returns the nodes that serve metrics.
-std::vector<metrics::ScrapeTarget> targets_of(const std::vector<NodeStatus>& nodes) {
-  std::vector<metrics::ScrapeTarget> targets;
-  for (const auto& node : nodes)
-    if (!node.metrics.empty())
-      targets.push_back({node.metrics, {{"node", label_of(node, nodes)}}});
-  return targets;
 }
 
 } // namespace
@@ -181,11 +150,21 @@ void RunView::end_generation() {
   labels_.clear();
 }
 
-void RunView::show(const std::vector<NodeStatus>& nodes) {
-  for (const auto& node : nodes)
-    labels_[node.address] = label_of(node, nodes);
-  exposition_.targets().set(targets_of(nodes));
-  exposition_.live().set_nodes(records_of(nodes), files_.has_value());
+/// Shows a node by its host name, or by its address if nodes of the job share the host name. The
+/// first node leads.
+void RunView::show(const std::vector<metrics::NodeRecord>& nodes) {
+  auto shown = nodes;
+  std::vector<metrics::ScrapeTarget> targets; // the nodes that serve metrics
+  for (auto& node : shown) {
+    if (std::ranges::count(nodes, node.name, &metrics::NodeRecord::name) > 1)
+      node.name = node.address;
+    node.leads = &node == shown.data();
+    labels_[node.address] = node.name;
+    if (!node.page.empty())
+      targets.push_back({node.page, {{"node", node.name}}});
+  }
+  exposition_.targets().set(std::move(targets));
+  exposition_.live().set_nodes(std::move(shown), files_.has_value());
 }
 
 void RunView::show_heartbeat(const std::string& address) {

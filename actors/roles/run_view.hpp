@@ -73,7 +73,7 @@ public:
     for (auto* const sink : sinks_)
       sink->record(record);
   }
-  void show(const std::vector<NodeStatus>& nodes);
+  void show(const std::vector<metrics::NodeRecord>& nodes);
   /// Notes that the job's node at this address is alive.
   void show_heartbeat(const std::string& address);
   void enter(metrics::JobPhase phase);

@@ -71,15 +71,8 @@ synchronous_shard_manager_actor::behavior_type ShardManagerState::make_behavior(
     subscribe(*setup_.replica_groups->point_to_point);
   return behavior<synchronous_shard_manager_actor>(
       setup_.row,
-      [this](atom::need_parameters, const ParameterRequest& request) {
-        requests_.push_back(request);
-        answer_requests();
-      },
       [this](atom::released, const ParameterRequest& request, const EventPtr& event) {
         released(request, event);
-      },
-      [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
-        gradients_ready(pass, unit, event);
       },
       [this](atom::done, const WorkerStep& worker, const SpansPtr& computing) {
         in_flight_[worker.step].worker = worker;
@@ -87,7 +80,6 @@ synchronous_shard_manager_actor::behavior_type ShardManagerState::make_behavior(
         commit_if_done(worker.step);
       },
       [this](atom::assign, const data::SliceAssignment& next) { reducer_.assign(next); },
-      [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
       [this](atom::evaluate, std::int64_t steps) {
         reducer_.share_statistics();
@@ -104,9 +96,9 @@ caf::result<void> ShardManagerState::abort(const Error& reason) {
 }
 
 void ShardManagerState::answer_requests() {
-  for (; !requests_.empty() && admit(requests_.front()); requests_.pop_front())
-    self_->send(worker(), atom::parameters_ready_v, requests_.front(),
-                event_for(requests_.front()));
+  for (; !requests().empty() && admit(requests().front()); requests().pop_front())
+    self_->send(worker(), atom::parameters_ready_v, requests().front(),
+                event_for(requests().front()));
 }
 
 bool ShardManagerState::takes_place(const ParameterRequest& request) const {
@@ -375,11 +367,8 @@ bool ShardManagerState::is_committed(const InFlightStep& in_flight) const {
 void ShardManagerState::fail(Error error) {
   if (error.code == Errc::collective) {
     failed_ = true;
-    std::vector<std::int64_t> steps;
-    for (const auto& [step, in_flight] : in_flight_)
-      steps.push_back(step);
-    for (const auto step : steps)
-      commit_if_done(step); // reports it if it was made
+    for (auto next = in_flight_.begin(); next != in_flight_.end();)
+      commit_if_done((next++)->first); // reports it if it was made, and erases it
   }
   report(std::move(error), slice_assignment().step_of(pass_));
 }

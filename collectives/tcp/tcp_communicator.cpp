@@ -107,12 +107,12 @@ private:
   }
 
   Status shift() {
-    const auto to = place_.wrap(place_.rank + call_.peer);
+    const auto to = place_.at(call_.peer);
     if (to == place_.rank || bytes() == 0) {
       copy_bytes(call_.part(0), call_.data(), bytes());
       return {};
     }
-    const Flow both{.from = place_.wrap(place_.rank - call_.peer),
+    const Flow both{.from = place_.at(-call_.peer),
                     .to = to,
                     .first = cut(0, bytes()),
                     .received = cut(0, bytes())};
@@ -178,8 +178,8 @@ private:
   Status barrier() {
     std::array<std::byte, 2> memory = {};
     for (int distance = 1; distance < place_.world_size; distance *= 2)
-      TROUPE_TRY(flow({.from = place_.wrap(place_.rank - distance),
-                       .to = place_.wrap(place_.rank + distance),
+      TROUPE_TRY(flow({.from = place_.at(-distance),
+                       .to = place_.at(distance),
                        .first = {{0, 1}},
                        .received = {{1, 1}}},
                       memory.data()));

@@ -22,13 +22,17 @@ namespace troupe::metrics {
 
 /// A daemon that is a member of the job.
 struct NodeRecord {
-  std::string name, address;
-  std::string page; ///< HOST:PORT; empty: off
-  std::string state, version;
-  std::vector<std::int32_t> ranks;
-  std::vector<std::string> devices;
+  std::string name;                      ///< host name; on the page, the address if nodes share it
+  std::string address;                   ///< HOST:PORT at which other nodes reach it
+  std::string page = {};                 ///< HOST:PORT, also of its /metrics; empty: off
+  std::string version = {};              ///< of the program
+  std::string state = {};                ///< joining, active
+  std::vector<std::string> devices = {}; ///< one per worker
+  std::vector<std::int32_t> ranks = {};  ///< in the job, one per worker
   bool leads = false;
   std::optional<double> heartbeat_age_seconds = {}; ///< empty: not received here
+
+  bool operator==(const NodeRecord&) const = default;
 };
 
 template <>

@@ -89,7 +89,7 @@ TEST_CASE("a daemon answers status and stop, with and without certificates") {
   CHECK(status->step == 7);
   CHECK(status->tokens_per_second == 320);
   REQUIRE(status->nodes.size() == 1);
-  CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
+  CHECK(status->nodes[0] == metrics::NodeRecord{.name = "a", .ranks = {0, 1}});
   CHECK(ask_to_stop(options, StopReason::job, false));
   CHECK(daemon.stops() == 1);
 }

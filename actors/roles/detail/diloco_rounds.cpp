@@ -19,14 +19,6 @@ using training::Round;
 using training::RoundMessageKind;
 using training::RoundSum;
 
-namespace {
-
-bool is_there(const std::vector<MessagePtr>& sums) {
-  return std::ranges::none_of(sums, [](const MessagePtr& sum) { return sum == nullptr; });
-}
-
-} // namespace
-
 DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, Later later)
     : setup_{std::move(setup)}, later_{std::move(later)}, registry_{strategy(), fragments(),
                                                                     setup_.first_step},
@@ -179,9 +171,11 @@ void DilocoRounds::tell_replica_group(const Message& message) const {
     }
 }
 
-bool DilocoRounds::may_begin(std::int64_t step) const {
-  return std::ranges::all_of(rounds_, [&](const auto& each) {
-    return each.first.step + strategy().diloco.overlap >= step || is_there(each.second);
+/// Whether all sums of the rounds that ended before this step have arrived.
+bool DilocoRounds::has_sums_before(std::int64_t step) const {
+  return std::ranges::all_of(rounds_, [step](const auto& each) {
+    return each.first.step >= step ||
+           std::ranges::none_of(each.second, [](const MessagePtr& sum) { return sum == nullptr; });
   });
 }
 
@@ -213,8 +207,7 @@ void DilocoRounds::apply(Round round, const Sums& sums, Apart& apart) {
 }
 
 bool DilocoRounds::is_settled(std::int64_t steps) const {
-  const bool here = std::ranges::all_of(
-      rounds_, [&](const auto& each) { return each.first.step >= steps || is_there(each.second); });
+  const bool here = has_sums_before(steps);
   if (!here || !setup_.sum)
     return here;
   for (int fragment = 0; fragment < fragments(); ++fragment)

@@ -149,13 +149,11 @@ ncclResult_t NcclConnection::exchange(const Call& call) {
   const auto receive = [&](void* into, int from) {
     return library.receive(into, values.elements, type, from, communicator_, stream);
   };
-  const auto rank_at = [&](int distance) {
-    return ((options_.rank + distance) % ranks + ranks) % ranks;
-  };
+  const Place place{options_.rank, ranks};
   return grouped([&] {
     if (call.kind == CallKind::shift) {
-      const auto sent = send(rank_at(call.peer));
-      return sent != ncclSuccess ? sent : receive(call.all, rank_at(-call.peer));
+      const auto sent = send(place.at(call.peer));
+      return sent != ncclSuccess ? sent : receive(call.all, place.at(-call.peer));
     }
     auto result = send(call.peer);
     for (int rank = 0; call.peer == options_.rank && rank < ranks; ++rank)
