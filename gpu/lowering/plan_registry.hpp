@@ -20,8 +20,7 @@ struct TimedPlan {
   std::shared_ptr<const cudnn::Plan> plan;
   const cudnn::Target* target =
       nullptr; ///< the registry's; the plan was created with its handle and runs with it
-  double microseconds = 0;
-  bool measured = false; ///< else estimated
+  double microseconds = 0; ///< measured, or else estimated
 };
 
 struct PlanRegistryOptions {
