@@ -4,7 +4,6 @@
 #include "core/float16.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/lowering/storage.hpp"
-#include "gpu/lowering/traffic.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -68,7 +67,6 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     const auto& node = graph_.nodes[i];
     TROUPE_TRY(auto step, lower(lowering, node));
     step->node_index = i;
-    TROUPE_TRY(step->traffic, traffic_of(graph_, node, plan_, lowering.plans, lowering.policy));
     step->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
                               graph_[node.outputs[0]].shape.to_string());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
