@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ranges>
+#include <sstream>
 
 namespace troupe::gpu {
 
@@ -17,9 +17,10 @@ std::string variable(const char* name) {
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
-  for (const auto part : std::views::split(text, ':'))
+  std::istringstream in{text};
+  for (std::string part; std::getline(in, part, ':');)
     if (!part.empty())
-      parts.emplace_back(part.begin(), part.end());
+      parts.push_back(part);
   return parts;
 }
 

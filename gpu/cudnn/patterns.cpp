@@ -125,6 +125,17 @@ private:
   Uid next_ = 100;
 };
 
+/// `x` and `y`: the activations, or their gradients.
+OperationGraph plain_convolution(std::string_view pattern, Direction direction,
+                                 const ConvolutionProblem& problem, Uid x, Uid y) {
+  Builder builder(pattern, problem);
+  builder.tensor(x, problem.x(), problem.type);
+  builder.tensor(uid::w, problem.w(), problem.type);
+  builder.tensor(y, problem.y(), problem.type);
+  builder.convolution(direction, x, uid::w, y);
+  return builder.take();
+}
+
 } // namespace
 
 Dims ConvolutionProblem::y() const {
@@ -138,21 +149,12 @@ std::string ConvolutionProblem::to_string() const {
 }
 
 OperationGraph convolution_forward(const ConvolutionProblem& problem) {
-  Builder builder("convolution forward", problem);
-  builder.tensor(uid::x, problem.x(), problem.type);
-  builder.tensor(uid::w, problem.w(), problem.type);
-  builder.tensor(uid::y, problem.y(), problem.type);
-  builder.convolution(Direction::forward, uid::x, uid::w, uid::y);
-  return builder.take();
+  return plain_convolution("convolution forward", Direction::forward, problem, uid::x, uid::y);
 }
 
 OperationGraph convolution_backward_data(const ConvolutionProblem& problem) {
-  Builder builder("convolution backward data", problem);
-  builder.tensor(uid::dx, problem.x(), problem.type);
-  builder.tensor(uid::w, problem.w(), problem.type);
-  builder.tensor(uid::dy, problem.y(), problem.type);
-  builder.convolution(Direction::backward_data, uid::dx, uid::w, uid::dy);
-  return builder.take();
+  return plain_convolution("convolution backward data", Direction::backward_data, problem, uid::dx,
+                           uid::dy);
 }
 
 OperationGraph convolution_backward_filter(const ConvolutionProblem& problem,

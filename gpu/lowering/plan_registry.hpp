@@ -5,7 +5,6 @@
 
 #include "gpu/lowering/detail/plan_searcher.hpp"
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,9 +24,8 @@ struct TimedPlan {
 
 struct PlanRegistryOptions {
   std::filesystem::path cache; ///< a folder
-  std::function<void(const std::string&)>
-      say{};            ///< called with one line for each search and choice
-  unsigned threads = 8; ///< upper limit; never more than the usable cores
+  Say say{};                   ///< called with one line for each search and choice
+  unsigned threads = 8;        ///< upper limit; never more than the usable cores
 };
 
 class PlanRegistry {
