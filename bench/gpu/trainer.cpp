@@ -1,5 +1,6 @@
 #include "bench/gpu/trainer.hpp"
 
+#include "bench/gpu/node_traffic.hpp"
 #include "core/device/rounded_executable.hpp"
 #include "core/fail.hpp"
 #include "core/float16.hpp"
@@ -40,7 +41,6 @@ std::vector<std::byte> bytes_of(DType type, const std::vector<float>& values) {
 struct StepTime {
   std::string name;
   std::size_t node; ///< index in the graph
-  gpu::Traffic traffic;
   double microseconds;
 };
 
@@ -75,8 +75,8 @@ public:
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       float milliseconds = 0;
       cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]);
-      times.push_back({steps_[i]->name, steps_[i]->node_index, steps_[i]->traffic,
-                       1e3 * static_cast<double>(milliseconds)});
+      times.push_back(
+          {steps_[i]->name, steps_[i]->node_index, 1e3 * static_cast<double>(milliseconds)});
     }
     return times;
   }
@@ -162,6 +162,7 @@ Trainer::Trainer(const Options& options)
   if (const auto stored = stored_type(options.precision); stored != DType::f32)
     executable_ = with_rounded_results(std::move(executable_), *device_, {stored, stored});
   graph_ = std::move(model.graph);
+  compiled_ = std::move(engine.compile);
   phases_.end("compile");
   make_state();
   make_batch();
@@ -204,6 +205,9 @@ float Trainer::loss() {
 std::vector<NodeTime> Trainer::profile() {
   constexpr std::size_t passes = 5;
   const auto most = graph_.nodes.size() + graph_.units.size(); // a unit may widen its gradients
+  auto* const plans = device_->plans().value_or(nullptr);      // null: cuDNN is missing
+  const auto policy = gpu::policy_of(compiled_);
+  const auto widened = value_or_give_up(widening_traffic(graph_, plans, policy));
   std::vector<std::vector<double>> samples;
   std::vector<NodeTime> nodes;
   for (std::size_t pass = 0; pass < passes; ++pass) {
@@ -214,10 +218,15 @@ std::vector<NodeTime> Trainer::profile() {
       samples[i].push_back(times[i].microseconds);
     if (pass > 0)
       continue;
-    for (const auto& time : times) {
-      const auto& node = graph_.nodes[time.node];
-      nodes.push_back({time.name, graph_[node.outputs[0]].name,
-                       graph_.units[static_cast<std::size_t>(node.unit)], 0, time.traffic});
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const auto& node = graph_.nodes[times[i].node];
+      // A unit's last node has a second step if the unit widens its gradients.
+      const bool widens = i > 0 && times[i].node == times[i - 1].node;
+      const auto& unit = graph_.units[static_cast<std::size_t>(node.unit)];
+      nodes.push_back(
+          {times[i].name, graph_[node.outputs[0]].name, unit, 0,
+           widens ? widened.at(unit)
+                  : value_or_give_up(node_traffic(graph_, node, compiled_.memory, plans, policy))});
     }
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {

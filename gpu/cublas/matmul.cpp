@@ -108,20 +108,19 @@ Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bi
 
 Result<std::vector<cublasLtMatmulAlgo_t>> Matmul::Plan::algorithms(int most) const {
   const auto& library = handle->library();
+  constexpr auto choosing = "choosing an algorithm";
   cublasLtMatmulPreference_t made = nullptr;
-  TROUPE_TRY(handle->check(library.create_preference(&made), "choosing an algorithm"));
+  TROUPE_TRY(handle->check(library.create_preference(&made), choosing));
   const Owned<cublasLtMatmulPreference_t> preference{made, library.destroy_preference};
-  const auto bytes = options.workspace_bytes;
-  TROUPE_TRY(
-      handle->check(library.set_preference_attribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                     &bytes, sizeof bytes),
-                    "choosing an algorithm"));
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    return handle->check(library.set_preference_attribute(made, attribute, &value, sizeof value),
+                         choosing);
+  };
+  TROUPE_TRY(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, options.workspace_bytes));
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    TROUPE_TRY(handle->check(library.set_preference_attribute(made, attribute, &matrix_alignment,
-                                                              sizeof matrix_alignment),
-                             "choosing an algorithm"));
+    TROUPE_TRY(set(attribute, matrix_alignment));
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   const auto status =

@@ -59,32 +59,6 @@ cublasLtMatmulAlgo_t from_text(const std::string& text) {
   return algorithm;
 }
 
-/// Memory for the operands, followed by the workspace.
-class Operands {
-public:
-  static Result<Operands> make(CudaDevice& device, const MatmulOptions& options) {
-    Operands made;
-    made.bytes_ = operand_bytes(options);
-    TROUPE_TRY(made.memory_, device.allocate(count * made.bytes_ + options.workspace_bytes,
-                                             MemoryKind::workspace));
-    return made;
-  }
-  Status randomize(CudaDevice& device, Stream& stream) const {
-    return fill_with_random_halves(device, stream, (*this)[0], bytes());
-  }
-  std::size_t bytes() const { return count * bytes_; }
-  std::byte* operator[](std::size_t i) const { return memory_->data() + i * bytes_; }
-  std::byte* workspace() const { return (*this)[count]; }
-  const float* bias() const { return reinterpret_cast<const float*>((*this)[2]); }
-  std::byte* result() const { return (*this)[3]; }
-
-private:
-  static constexpr std::size_t count = 4;
-
-  BufferPtr memory_;
-  std::size_t bytes_ = 0;
-};
-
 } // namespace
 
 Result<std::unique_ptr<MatmulPlanRegistry>>
@@ -122,11 +96,9 @@ Result<ChosenMatmul> MatmulPlanRegistry::first(const MatmulOptions& options) con
 
 Result<ChosenMatmul> MatmulPlanRegistry::known(const MatmulOptions& options) const {
   const auto entry = read_entry(options_.cache, key_of(options));
-  const auto value = [&entry](const char* name) {
-    return entry.is_object() ? entry.value(name, nlohmann::json()) : nlohmann::json();
-  };
-  const auto text = value("algorithm"), time = value("microseconds");
-  if (!text.is_string() || !time.is_number() || value("sha256") != digest(text.get<std::string>()))
+  const auto text = value_of(entry, "algorithm"), time = value_of(entry, "microseconds");
+  if (!text.is_string() || !time.is_number() ||
+      value_of(entry, "sha256") != digest(text.get<std::string>()))
     return fail(Errc::unsupported, "a {} has not been measured yet", to_string(options));
   TROUPE_TRY(auto matmul, Matmul::with(handle_, options, from_text(text.get<std::string>())));
   return ChosenMatmul{std::move(matmul), time.get<double>()};
@@ -151,18 +123,21 @@ std::string MatmulPlanRegistry::key_of(const MatmulOptions& options) const {
 Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) const {
   const auto start = Clock::now();
   TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
-  TROUPE_TRY(const auto on, Operands::make(device_, options));
+  const auto bytes = operand_bytes(options);
+  constexpr std::size_t operands = 4; // first, second, bias, result; the workspace follows them
+  TROUPE_TRY(const auto memory,
+             device_.allocate(operands * bytes + options.workspace_bytes, MemoryKind::workspace));
+  const auto at = [&](std::size_t i) { return memory->data() + i * bytes; };
+  const auto* const bias = options.bias ? reinterpret_cast<const float*>(at(2)) : nullptr;
   const auto stream = device_.create_stream({.name = "measure"});
   const auto raw = cuda_stream(*stream).handle();
-  TROUPE_TRY(wake_up(raw, on[0], on.bytes()));
-  TROUPE_TRY(on.randomize(device_, *stream));
+  TROUPE_TRY(wake_up(raw, at(0), operands * bytes));
+  TROUPE_TRY(fill_with_random_halves(device_, *stream, at(0), operands * bytes));
   std::vector<Result<double>> times;
   times.reserve(candidates.size());
   for (const auto& matmul : candidates)
-    times.push_back(least_microseconds(raw, [&] {
-      return matmul.run(raw, on[0], on[1], options.bias ? on.bias() : nullptr, on.result(),
-                        on.workspace());
-    }));
+    times.push_back(least_microseconds(
+        raw, [&] { return matmul.run(raw, at(0), at(1), bias, at(3), at(operands)); }));
   TROUPE_TRY(const auto best, fastest(times));
   ChosenMatmul chosen{std::move(candidates[best]), *times[best]};
   const auto kept = store(options, chosen);

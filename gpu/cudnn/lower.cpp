@@ -36,6 +36,9 @@ class Lowering {
 public:
   explicit Lowering(const CudnnLibrary& library) : library_(library) {}
 
+  const Descriptor& keep(Descriptor descriptor) {
+    return parts_.emplace_back(std::move(descriptor));
+  }
   std::deque<Descriptor> take_parts() { return std::move(parts_); }
 
   Status add(const TensorSpec& tensor) {
@@ -154,10 +157,6 @@ private:
     return found != tensors_.end() ? *found->second : none_;
   }
 
-  const Descriptor& keep(Descriptor descriptor) {
-    return parts_.emplace_back(std::move(descriptor));
-  }
-
   const CudnnLibrary& library_;
   std::deque<Descriptor> parts_; // growth does not move elements
   std::map<Uid, const Descriptor*> tensors_;
@@ -169,12 +168,10 @@ Result<LoweredGraph> lower_all(const Target& target, const OperationGraph& graph
   for (const auto& tensor : graph.tensors)
     TROUPE_TRY(lowering.add(tensor));
   LoweredGraph lowered;
-  std::vector<Descriptor> operations;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (const auto& operation : graph.operations) {
     TROUPE_TRY(auto descriptor, std::visit(lowering, operation));
-    handles.push_back(descriptor.get());
-    operations.push_back(std::move(descriptor));
+    handles.push_back(lowering.keep(std::move(descriptor)).get());
   }
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "graph");
   builder.set_descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, handles);
@@ -182,8 +179,6 @@ Result<LoweredGraph> lower_all(const Target& target, const OperationGraph& graph
     builder.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
   TROUPE_TRY(lowered.graph, builder.finalize());
   lowered.parts = lowering.take_parts();
-  for (auto& operation : operations)
-    lowered.parts.push_back(std::move(operation));
   return lowered;
 }
 

@@ -42,8 +42,7 @@ bool compiles_at_run_time(const Target& target, const Descriptor& configuration)
     return false;
   const auto notes = get_attribute<cudnnBackendBehaviorNote_t>(target.library(), *engine,
                                                                CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
-  return notes && std::find(notes->begin(), notes->end(),
-                            CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != notes->end();
+  return notes && std::ranges::count(*notes, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) > 0;
 }
 
 Result<std::string> describe_engine(const Target& target, const Descriptor& configuration) {

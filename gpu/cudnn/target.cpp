@@ -52,8 +52,7 @@ void Target::set(DescriptorBuilder& builder, cudnnBackendAttributeName_t handle,
                  cudnnBackendAttributeName_t properties) const {
   if (handle_ != nullptr)
     builder.set(handle, handle_.get());
-  else
-    builder.set(properties, properties_);
+  set_properties(builder, properties);
 }
 
 void Target::set_properties(DescriptorBuilder& builder,

@@ -36,17 +36,15 @@ Result<EventHandle> make_event() {
 
 /// Returns the microseconds of one run in a stretch of runs on the device.
 Result<double> time_stretch(cudaStream_t stream, const std::function<Status()>& enqueue, int runs) {
-  const auto begin = make_event();
-  const auto end = make_event();
-  if (!begin || !end)
-    return failure(begin ? end.error() : begin.error());
-  TROUPE_TRY(check(cudaEventRecord(begin->get(), stream), "recording an event"));
+  TROUPE_TRY(const auto begin, make_event());
+  TROUPE_TRY(const auto end, make_event());
+  TROUPE_TRY(check(cudaEventRecord(begin.get(), stream), "recording an event"));
   for (int i = 0; i < runs; ++i)
     TROUPE_TRY(enqueue());
-  TROUPE_TRY(check(cudaEventRecord(end->get(), stream), "recording an event"));
-  TROUPE_TRY(check(cudaEventSynchronize(end->get()), "running a candidate"));
+  TROUPE_TRY(check(cudaEventRecord(end.get(), stream), "recording an event"));
+  TROUPE_TRY(check(cudaEventSynchronize(end.get()), "running a candidate"));
   float milliseconds = 0;
-  TROUPE_TRY(check(cudaEventElapsedTime(&milliseconds, begin->get(), end->get()), "timing"));
+  TROUPE_TRY(check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "timing"));
   return 1e3 * static_cast<double>(milliseconds) / runs;
 }
 

@@ -5,6 +5,8 @@
 #include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/lowering.hpp"
 
+#include <functional>
+
 namespace troupe::gpu {
 
 namespace {
@@ -29,10 +31,11 @@ void apply(const NodeLaunch& l, const BatchNormShape& shape, BatchNormApply by) 
 
 /// A batch norm over all ranks' values: reduce() sums this rank's values, and enqueue() uses the
 /// sums of all ranks.
-template <class Reduce, class Finish>
 class SynchronizedStep final : public Step {
 public:
-  SynchronizedStep(const Node& node, std::int64_t channels, Reduce reduce, Finish finish)
+  using Part = std::function<void(const NodeLaunch& launch, double* sums)>;
+
+  SynchronizedStep(const Node& node, std::int64_t channels, Part reduce, Part finish)
       : node_{node}, count_{RankSums::count(static_cast<std::size_t>(channels))},
         reduce_{std::move(reduce)}, finish_{std::move(finish)} {
     name = to_string(node.op);
@@ -52,15 +55,8 @@ private:
 
   Node node_;
   std::size_t count_;
-  Reduce reduce_;
-  Finish finish_;
+  Part reduce_, finish_;
 };
-
-template <class Reduce, class Finish>
-StepPtr synchronized_step(const Node& node, std::int64_t channels, Reduce reduce, Finish finish) {
-  return std::make_unique<SynchronizedStep<Reduce, Finish>>(node, channels, std::move(reduce),
-                                                            std::move(finish));
-}
 
 BatchNormStatistics statistics_of(const NodeLaunch& l) {
   const auto& attributes = l.attributes<BatchNormAttributes>();
@@ -98,7 +94,7 @@ StepPtr training_step(const Lowering& lowering, const Node& node) {
 
 StepPtr synchronized_training_step(const Lowering& lowering, const Node& node) {
   const auto shape = shape_of(lowering.input(node, 0));
-  return synchronized_step(
+  return std::make_unique<SynchronizedStep>(
       node, shape.channels,
       [shape](const NodeLaunch& l, double* sums) {
         launch_batch_norm_rank_sums(l.stream, shape, l.in(0), sums, l.reductions);
@@ -197,7 +193,7 @@ Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) 
     return kernel_step(node, [arguments, shape](const NodeLaunch& l) {
       launch_batch_norm_backward(l.stream, shape, arguments(l), l.reductions);
     });
-  return synchronized_step(
+  return std::make_unique<SynchronizedStep>(
       node, shape.channels,
       [arguments, shape](const NodeLaunch& l, double* sums) {
         launch_batch_norm_backward_sums(l.stream, shape, arguments(l), sums, l.reductions);

@@ -40,21 +40,20 @@ public:
 private:
   struct Unit {
     std::vector<StepPtr> forward, backward;
-    std::size_t elements = 0;
-    DType copy_type = DType::f32;
   };
 
   CudaExecutable(CudaDevice& device, const Graph& graph, const CompileOptions& options);
   Status lower_nodes(Lowering& lowering);
   Status allocate(const Lowering& lowering);
+  std::size_t copy_bytes(std::size_t unit) const;
   Status load_kernels();
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps);
   Result<CudaGraph> capture(CudaStream& stream);
 
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
+  std::vector<DType> copy_types_;  ///< by unit (storage.hpp)
   std::vector<std::byte*> copies_; ///< by unit
-  DType common_copy_type_ = DType::f32;
   /// By the buffers that a pass reads. Empty: run once, not captured yet.
   std::map<BatchAddresses, std::optional<CudaGraph>> graphs_;
 };

@@ -80,20 +80,12 @@ protected:
     return l.data<std::byte>(id) + static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
   }
   /// Losses by row.
-  float* losses(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.losses);
-  }
+  float* losses(const Launch& l) const { return floats(l, layout_.losses); }
   /// Scalar: the gradients' factor.
-  float* factor(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.factor);
-  }
+  float* factor(const Launch& l) const { return floats(l, layout_.factor); }
   /// log_sum_exp by row, if backward computes it.
-  float* totals(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.totals);
-  }
-  float* logits(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.logits);
-  }
+  float* totals(const Launch& l) const { return floats(l, layout_.totals); }
+  float* logits(const Launch& l) const { return floats(l, layout_.logits); }
   /// In the type of x; in f32 they overwrite the logits.
   void* dlogits(const Launch& l) const { return l.workspace() + layout_.dlogits; }
 
@@ -121,6 +113,10 @@ private:
       bytes = behind + (narrow ? of(s.chunk() * s.classes, dtype) : 0);
     }
   };
+
+  static float* floats(const Launch& l, std::size_t offset) {
+    return reinterpret_cast<float*>(l.workspace() + offset);
+  }
 
   const void* rounded_weight(const Launch& l) const {
     if (dtype_ == DType::f32)

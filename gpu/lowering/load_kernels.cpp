@@ -10,9 +10,7 @@ namespace troupe::gpu {
 /// Runs on zeros, because the results do not matter. All units share one block for parameters and
 /// one for gradients.
 Status CudaExecutable::load_kernels() {
-  std::size_t largest = 0;
-  for (const auto& unit : units_)
-    largest = std::max(largest, unit.elements);
+  const auto largest = std::ranges::max(layout_.unit_elements);
   std::size_t bytes = 0;
   const auto place = [&bytes](std::size_t size) {
     return std::exchange(bytes, bytes + aligned(size));

@@ -43,7 +43,7 @@ public:
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
-  const Tensor& output(const Node& node, std::size_t i = 0) const { return graph[node.outputs[i]]; }
+  const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
   /// Returns the shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
   /// Returns the parameter as a node with activations of this type reads it.

@@ -1,7 +1,6 @@
 #include "gpu/lowering/narrow_gradients.hpp"
 
 #include "gpu/kernels/flat.hpp"
-#include "gpu/lowering/traffic.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +12,6 @@ class WidenStep final : public Step {
 public:
   explicit WidenStep(const std::vector<NarrowGradient>& gradients) : gradients_{gradients} {
     name = fmt::format("widen {} weight gradients", gradients.size());
-    std::vector<Traffic> casts;
-    for (const auto& one : gradients)
-      casts.push_back(cast_traffic(one.elements, one.type, DType::f32));
-    traffic = widening_traffic(casts);
   }
 
   Status enqueue(const Launch& launch) override {

@@ -138,10 +138,9 @@ void PlanRegistry::look_up(Asked& asked, const PlanSearcher& searcher) {
   if (!asked.was_known)
     note(describe(asked.graph, chosen, seconds_since(start)));
   asked.found = std::move(chosen).map([&](cudnn::ChosenPlan found) {
-    const bool measured = found.microseconds >= 0;
     const double reckoned = reckon(asked.graph) * (found.plan.compiled() ? general_engine : 1);
     return TimedPlan{std::make_shared<const cudnn::Plan>(std::move(found.plan)), &searcher.target(),
-                     measured ? found.microseconds : reckoned, measured};
+                     found.microseconds >= 0 ? found.microseconds : reckoned};
   });
 }
 

@@ -76,8 +76,7 @@ Dims channels_last_strides(const Dims& dims) {
 }
 
 const TensorSpec* OperationGraph::find(Uid uid) const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [uid](const auto& tensor) { return tensor.uid == uid; });
+  const auto found = std::ranges::find(tensors, uid, &TensorSpec::uid);
   return found != tensors.end() ? &*found : nullptr;
 }
 
