@@ -126,7 +126,7 @@ private:
         addresses_[i] = frame.data<std::byte>(id);
         if (!encoded_[i])
           continue;
-        std::vector<float> values(static_cast<std::size_t>(graph_[id].shape.elements()));
+        std::vector<float> values(graph_[id].shape.count());
         if (graph_[id].role == Role::parameter)
           encoded_[i]->codec->decode(stored(id), values);
         addresses_[i] = values.data();

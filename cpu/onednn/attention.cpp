@@ -12,9 +12,8 @@ namespace {
 class AttentionPlan {
 public:
   AttentionPlan(const Graph& graph, const Node& node, TensorId q)
-      : a_{std::get<AttentionAttributes>(node.attributes)},
-        rows_{static_cast<std::size_t>(graph[q].shape[0])}, in_one_{graph[q].shape[1] !=
-                                                                    a_.heads * a_.head_dim} {}
+      : a_{std::get<AttentionAttributes>(node.attributes)}, rows_{graph[q].shape.size(0)},
+        in_one_{graph[q].shape[1] != a_.heads * a_.head_dim} {}
 
   bool in_one() const { return in_one_; }
   std::size_t head_dim() const { return size(a_.head_dim); }
@@ -107,8 +106,7 @@ class CachedAttention final : public Step {
 public:
   CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
       : node_{node}, plan_{plan}, cached_{node.inputs.size() - 3},
-        places_{static_cast<std::size_t>(lowering.graph[node.inputs[cached_]].shape[0]) /
-                plan.parts()},
+        places_{lowering.graph[node.inputs[cached_]].shape.size(0) / plan.parts()},
         lanes_{lowering, plan, scratch_floats(plan.shape(), places_)} {
     name = to_string(node.op);
     operations = 4 * plan.operations(places_); // with a full cache

@@ -35,6 +35,7 @@ public:
     const auto room = std::max(role.from_elements, role.epilogue.add ? role.to_elements : 0);
     from_bytes_ = widen ? aligned(images * room * sizeof(float)) : 0;
     to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
+    name = std::string{to_string(node.op)} + " " + primitive_.implementation();
   }
 
   bool writes_slices() const override { return slicing_.side_by_side; }
@@ -116,6 +117,8 @@ public:
         aligned(std::max(primitive_.scratchpad_bytes(), store_ ? store_->scratchpad_bytes() : 0));
     const auto& result = primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
     result_bytes_ = store_ ? aligned(result.get_size()) : 0;
+    name = std::string{to_string(node.op)} + " " + primitive_.implementation();
+    operations = problem.operations();
   }
 
   std::size_t scratch_bytes() const override {
@@ -192,10 +195,8 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   const auto role =
       forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, x, y, epilogue, channels}
               : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, y, x};
-  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
   auto step = std::make_unique<ConvolveActivation>(node, stored, widen, slicing,
                                                    std::move(*primitive), copy, role);
-  step->name = std::move(name);
   step->operations = operations;
   return step;
 }
@@ -214,12 +215,8 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionP
   std::optional<Primitive> store;
   if (given != wanted)
     store = reorder(lowering.library, given, wanted);
-  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
-  auto step = std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
-                                                std::move(store));
-  step->name = std::move(name);
-  step->operations = problem.operations();
-  return step;
+  return std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
+                                           std::move(store));
 }
 
 Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Direction direction) {

@@ -10,10 +10,6 @@ namespace troupe::cpu {
 
 namespace {
 
-std::size_t divide(std::size_t n, std::size_t by) {
-  return (n + by - 1) / by;
-}
-
 /// dweight = dy^T * x, on the whole batch.
 class ProductBackwardWeights final : public Step {
 public:
@@ -77,9 +73,9 @@ public:
       : node_{node}, rows_{static_cast<std::size_t>(p.images * p.rows)},
         in_{static_cast<std::size_t>(p.in)}, out_{static_cast<std::size_t>(p.out)} {
     const auto threads = static_cast<std::size_t>(lowering.options.threads);
-    const std::size_t blocks = threads * divide(out_, threads * Kernel::most_outputs);
-    block_ = divide(divide(out_, blocks), outputs_unit) * outputs_unit;
-    parts_ = divide(out_, block_);
+    const std::size_t blocks = threads * divide_up(out_, threads * Kernel::most_outputs);
+    block_ = divide_up(divide_up(out_, blocks), outputs_unit) * outputs_unit;
+    parts_ = divide_up(out_, block_);
     lanes_ = std::min(threads, parts_);
     name = "product backward weights tiles";
     operations = p.operations();
