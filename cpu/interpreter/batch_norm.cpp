@@ -14,8 +14,7 @@ struct Statistics {
 };
 
 double rows_of(const Values& x, std::size_t channels) {
-  const auto rows = x.size() / channels;
-  return static_cast<double>(rows);
+  return static_cast<double>(x.size() / channels);
 }
 
 Statistics of_batch(const Values& x, std::size_t channels) {

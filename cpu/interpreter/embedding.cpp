@@ -18,10 +18,10 @@ Result<std::vector<std::size_t>> table_rows(const Values& ids, const Shape& tabl
   return rows;
 }
 
-/// Elements of a sequence's rows, in tensors with as many columns as this one.
-std::size_t elements_of_sequence(const Operands& operands, const Tensor& rows) {
-  return static_cast<std::size_t>(operands.attributes<PositionAttributes>().sequence *
-                                  rows.shape[1]);
+/// Elements of a sequence's rows, in tensors with as many columns as input 0.
+std::size_t elements_of_sequence(const Operands& operands) {
+  const auto sequence = operands.attributes<PositionAttributes>().sequence;
+  return static_cast<std::size_t>(sequence * operands.input(0).shape[1]);
 }
 
 } // namespace
@@ -53,7 +53,7 @@ Status embedding_backward(const Operands& operands) {
 Status position_embedding(const Operands& operands) {
   auto y = operands.read(0);
   const auto table = operands.read(1);
-  const auto elements = elements_of_sequence(operands, operands.input(0));
+  const auto elements = elements_of_sequence(operands);
   const auto& shape = operands.input(1).shape;
   TROUPE_TRY(const auto first,
              operands.read_first(2, operands.attributes<PositionAttributes>().sequence, shape[0]));
@@ -66,7 +66,7 @@ Status position_embedding(const Operands& operands) {
 
 Status position_embedding_backward(const Operands& operands) {
   const auto dy = operands.read(0);
-  const auto elements = elements_of_sequence(operands, operands.input(0));
+  const auto elements = elements_of_sequence(operands);
   Values dtable(operands.output(0).shape.count());
   for (std::size_t i = 0; i < dy.size(); ++i)
     dtable[i % elements] += dy[i];

@@ -147,7 +147,7 @@ Status softmax_cross_entropy(const Operands& operands) {
   const auto logits = operands.read(0);
   const auto classes = operands.input(0).shape.size(1);
   TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
-  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  const auto& a = operands.attributes<LossAttributes>();
   Values probabilities;
   double loss = 0;
   for (std::size_t n = 0; n < labels.classes.size(); ++n) {
@@ -156,10 +156,10 @@ Status softmax_cross_entropy(const Operands& operands) {
     probabilities.insert(probabilities.end(), p.begin(), p.end());
     if (labels.classes[n] < 0)
       continue;
-    loss += row_loss(row, classes, log_sum_exp(row, classes), labels.classes[n], smoothing);
+    loss += row_loss(row, classes, log_sum_exp(row, classes), labels.classes[n],
+                     double{a.label_smoothing});
   }
   const double rows = mean_rows(operands, labels.counted);
-  const auto& a = operands.attributes<LossAttributes>();
   if (a.gradient) {
     for (auto& value : probabilities)
       value = round_to(DType::f32, value); // as if they had been stored

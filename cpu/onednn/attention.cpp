@@ -15,7 +15,9 @@ public:
       : a_{std::get<AttentionAttributes>(node.attributes)}, rows_{graph[q].shape.size(0)},
         in_one_{graph[q].shape[1] != a_.heads * a_.head_dim} {}
 
-  bool in_one() const { return in_one_; }
+  /// Inputs with keys and values, counted from the queries'.
+  std::size_t k() const { return in_one_ ? 0 : 1; }
+  std::size_t v() const { return in_one_ ? 0 : 2; }
   std::size_t head_dim() const { return size(a_.head_dim); }
   /// Operations of a product of all rows with `keys` keys or values. On average a row uses half of
   /// them, those before it.
@@ -144,9 +146,8 @@ private:
   }
 
   void remember(const Frame& frame, const AttentionShape& shape, std::size_t part) const {
-    const bool apart = !plan_.in_one();
-    const auto* const k = frame.data<T>(node_.inputs[apart ? 1 : 0]) + plan_.first_k();
-    const auto* const v = frame.data<T>(node_.inputs[apart ? 2 : 0]) + plan_.first_v();
+    const auto* const k = frame.data<T>(node_.inputs[plan_.k()]) + plan_.first_k();
+    const auto* const v = frame.data<T>(node_.inputs[plan_.v()]) + plan_.first_v();
     for (std::size_t row = 0; row < shape.sequence; ++row) {
       const std::size_t from = plan_.kv(part) + row * shape.kv_distance;
       const std::size_t to = (shape.first + row) * shape.head_dim;
@@ -191,16 +192,15 @@ private:
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
-  const std::size_t k = plan.in_one() ? 0 : 1, v = plan.in_one() ? 0 : 2;
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) {
     // scores, and weighted values
     return attention_step<T>(
         lowering, node, plan, false, 2,
-        [plan, k, v](const auto& typed, const NodeFrame& frame, std::size_t part, float* scratch) {
+        [plan](const auto& typed, const NodeFrame& frame, std::size_t part, float* scratch) {
           typed.attention(plan.shape(),
                           {.q = frame.in<T>(0) + plan.q(part),
-                           .k = frame.in<T>(k) + plan.first_k() + plan.kv(part),
-                           .v = frame.in<T>(v) + plan.first_v() + plan.kv(part),
+                           .k = frame.in<T>(plan.k()) + plan.first_k() + plan.kv(part),
+                           .v = frame.in<T>(plan.v()) + plan.first_v() + plan.kv(part),
                            .y = frame.out<T>(0) + plan.y(part),
                            .log_sum_exp = frame.out<float>(1) + plan.log_sum_exp(part)},
                           scratch);
@@ -210,25 +210,25 @@ Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[1]};
-  const std::size_t k = plan.in_one() ? 0 : 1, v = plan.in_one() ? 0 : 2;
   return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) {
     // scores again, four gradients
     return attention_step<T>(
         lowering, node, plan, true, 5,
-        [plan, k, v](const auto& typed, const NodeFrame& frame, std::size_t part, float* scratch) {
+        [plan](const auto& typed, const NodeFrame& frame, std::size_t part, float* scratch) {
           const std::size_t at_k = plan.first_k() + plan.kv(part);
           const std::size_t at_v = plan.first_v() + plan.kv(part);
-          typed.attention_backward(plan.shape(),
-                                   {.dy = frame.in<T>(0) + plan.y(part),
-                                    .q = frame.in<T>(1) + plan.q(part),
-                                    .k = frame.in<T>(1 + k) + at_k,
-                                    .v = frame.in<T>(1 + v) + at_v,
-                                    .y = frame.in<T>(2 + v) + plan.y(part),
-                                    .log_sum_exp = frame.in<float>(3 + v) + plan.log_sum_exp(part),
-                                    .dq = frame.out<T>(0) + plan.q(part),
-                                    .dk = frame.out<T>(k) + at_k,
-                                    .dv = frame.out<T>(v) + at_v},
-                                   scratch);
+          typed.attention_backward(
+              plan.shape(),
+              {.dy = frame.in<T>(0) + plan.y(part),
+               .q = frame.in<T>(1) + plan.q(part),
+               .k = frame.in<T>(1 + plan.k()) + at_k,
+               .v = frame.in<T>(1 + plan.v()) + at_v,
+               .y = frame.in<T>(2 + plan.v()) + plan.y(part),
+               .log_sum_exp = frame.in<float>(3 + plan.v()) + plan.log_sum_exp(part),
+               .dq = frame.out<T>(0) + plan.q(part),
+               .dk = frame.out<T>(plan.k()) + at_k,
+               .dv = frame.out<T>(plan.v()) + at_v},
+              scratch);
         });
   });
 }

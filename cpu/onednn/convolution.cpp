@@ -61,18 +61,17 @@ public:
       const auto index = static_cast<std::size_t>(slice);
       std::byte* const x = from + index * from_elements * size;
       std::byte* const y = to + index * to_elements * size;
-      if (!widen_) {
+      if (widen_) {
+        auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
+        auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
+        widen_slice(slicing_, stored_, x, wide_x, from_elements);
+        primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
+                       library);
+        finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
+        narrow_slice(slicing_, stored_, wide_y, y, to_elements);
+      } else {
         convolve(frame, x, weights, y, index * to_elements, library);
-        hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
-        return;
       }
-      auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
-      auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
-      widen_slice(slicing_, stored_, x, wide_x, from_elements);
-      primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
-                     library);
-      finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
-      narrow_slice(slicing_, stored_, wide_y, y, to_elements);
       hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};

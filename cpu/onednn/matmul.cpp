@@ -60,12 +60,13 @@ Result<StepPtr> lower_row_products(Lowering& lowering, const Node& node) {
   return with_element(type, [&]<class T>(T) { return row_products<T>(lowering, node, copy); });
 }
 
-/// y = x + bias, row by row.
+/// y = x + bias, row by row; the bias is the last input. With a product, its result is x.
 class AddBias final : public Step {
 public:
-  AddBias(const Node& node, StepPtr product, TensorId x, TensorId bias, const Tensor& y)
-      : product_{std::move(product)}, x_{x}, bias_{bias}, y_{node.outputs[0]},
-        rows_{y.shape.size(0)}, columns_{y.shape.size(1)}, dtype_{y.dtype} {
+  AddBias(const Tensor& y, const Node& node, StepPtr product)
+      : product_{std::move(product)}, x_{product_ ? node.outputs[0] : node.inputs[0]},
+        bias_{node.inputs.back()}, y_{node.outputs[0]}, rows_{y.shape.size(0)},
+        columns_{y.shape.size(1)}, dtype_{y.dtype} {
     name = product_ ? product_->name + " + bias" : "bias";
     operations = product_ ? product_->operations : 0;
   }
@@ -145,7 +146,7 @@ Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
                             : lower_linear(lowering, node, Direction::forward, y, node.inputs[1]));
   if (node.inputs.size() < 3 || adds_bias(lowering, node))
     return step;
-  return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);
+  return std::make_unique<AddBias>(lowering.graph[y], node, std::move(step));
 }
 
 Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node) {
@@ -157,8 +158,7 @@ Result<StepPtr> lower_matmul_backward_weight(Lowering& lowering, const Node& nod
 }
 
 Result<StepPtr> lower_bias(Lowering& lowering, const Node& node) {
-  return std::make_unique<AddBias>(node, nullptr, node.inputs[0], node.inputs[1],
-                                   lowering.graph[node.outputs[0]]);
+  return std::make_unique<AddBias>(lowering.graph[node.outputs[0]], node, nullptr);
 }
 
 /// dbias = sum over rows of dy.
