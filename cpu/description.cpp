@@ -24,10 +24,8 @@ namespace {
 std::string proc_value(const char* path, std::string_view key) {
   std::ifstream file{path};
   for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key))
-      continue;
     const auto colon = line.find(':');
-    if (colon == std::string::npos)
+    if (!line.starts_with(key) || colon == std::string::npos)
       continue;
     const auto begin = line.find_first_not_of(" \t", colon + 1);
     return begin == std::string::npos ? std::string{} : line.substr(begin);

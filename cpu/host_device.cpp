@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <numeric>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -205,10 +206,7 @@ void HostDevice::add_squared_norm(Stream& stream, const OptimizerArguments& argu
         sums[at / elementwise_grain] =
             kernels().squared_norm(taken, gradients + at, std::min(elementwise_grain, end - at));
     });
-    double total = 0;
-    for (const double sum : sums)
-      total += sum;
-    *result += total;
+    *result += std::accumulate(sums.begin(), sums.end(), 0.0);
     return {};
   });
 }

@@ -38,12 +38,10 @@ std::vector<std::optional<RankSums>> make_rank_sums(const Graph& graph) {
 
 Status check_dtypes(const Graph& graph, const Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs})
-    for (const auto id : *ids) {
-      const auto dtype = graph[id].dtype;
-      if (dtype == DType::f64)
-        return fail(Errc::unsupported, "the interpreter does not support {} ({})", to_string(dtype),
-                    graph[id].name);
-    }
+    for (const auto id : *ids)
+      if (graph[id].dtype == DType::f64)
+        return fail(Errc::unsupported, "the interpreter does not support {} ({})",
+                    to_string(DType::f64), graph[id].name);
   return {};
 }
 
@@ -126,7 +124,7 @@ private:
         addresses_[i] = frame.data<std::byte>(id);
         if (!encoded_[i])
           continue;
-        std::vector<float> values(static_cast<std::size_t>(graph_[id].shape.elements()));
+        std::vector<float> values(graph_[id].shape.count());
         if (graph_[id].role == Role::parameter)
           encoded_[i]->codec->decode(stored(id), values);
         addresses_[i] = values.data();

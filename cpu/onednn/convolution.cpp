@@ -35,6 +35,7 @@ public:
     const auto room = std::max(role.from_elements, role.epilogue.add ? role.to_elements : 0);
     from_bytes_ = widen ? aligned(images * room * sizeof(float)) : 0;
     to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
+    name = std::string{to_string(node.op)} + " " + primitive_.implementation();
   }
 
   bool writes_slices() const override { return slicing_.side_by_side; }
@@ -60,18 +61,17 @@ public:
       const auto index = static_cast<std::size_t>(slice);
       std::byte* const x = from + index * from_elements * size;
       std::byte* const y = to + index * to_elements * size;
-      if (!widen_) {
+      if (widen_) {
+        auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
+        auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
+        widen_slice(slicing_, stored_, x, wide_x, from_elements);
+        primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
+                       library);
+        finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
+        narrow_slice(slicing_, stored_, wide_y, y, to_elements);
+      } else {
         convolve(frame, x, weights, y, index * to_elements, library);
-        hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
-        return;
       }
-      auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
-      auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
-      widen_slice(slicing_, stored_, x, wide_x, from_elements);
-      primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
-                     library);
-      finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
-      narrow_slice(slicing_, stored_, wide_y, y, to_elements);
       hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};
@@ -108,19 +108,20 @@ class ConvolveWeights final : public Step {
 public:
   ConvolveWeights(const Node& node, DType stored, const ConvolutionProblem& problem,
                   Primitive primitive, std::optional<Primitive> store)
-      : node_{node}, stored_{stored}, widen_{stored != problem.activations},
-        x_elements_{static_cast<std::size_t>(problem.batch) * problem.x_elements()},
-        y_elements_{static_cast<std::size_t>(problem.batch) * problem.y_elements()},
+      : node_{node}, x_{stored, stored != problem.activations,
+                        static_cast<std::size_t>(problem.batch) * problem.x_elements()},
+        y_{stored, x_.widen, static_cast<std::size_t>(problem.batch) * problem.y_elements()},
         primitive_{std::move(primitive)}, store_{std::move(store)} {
     library_bytes_ =
         aligned(std::max(primitive_.scratchpad_bytes(), store_ ? store_->scratchpad_bytes() : 0));
-    result_bytes_ = store_ ? aligned(result_description().get_size()) : 0;
-    x_bytes_ = widen_ ? aligned(x_elements_ * sizeof(float)) : 0;
-    y_bytes_ = widen_ ? aligned(y_elements_ * sizeof(float)) : 0;
+    const auto& result = primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
+    result_bytes_ = store_ ? aligned(result.get_size()) : 0;
+    name = std::string{to_string(node.op)} + " " + primitive_.implementation();
+    operations = problem.operations();
   }
 
   std::size_t scratch_bytes() const override {
-    return library_bytes_ + result_bytes_ + x_bytes_ + y_bytes_;
+    return library_bytes_ + result_bytes_ + x_.bytes() + y_.bytes();
   }
 
   bool by_library_threads() const override { return true; }
@@ -128,13 +129,10 @@ public:
   Status run(const Frame& frame) override {
     std::byte* const library = frame.scratch();
     std::byte* const result = library + library_bytes_;
-    auto* dy = frame.data<std::byte>(node_.inputs[0]);
-    auto* x = frame.data<std::byte>(node_.inputs[1]);
+    std::byte* const wide = result + result_bytes_;
+    auto* const x = x_.read(frame.data<std::byte>(node_.inputs[1]), wide);
+    auto* const dy = y_.read(frame.data<std::byte>(node_.inputs[0]), wide + x_.bytes());
     auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
-    if (widen_) {
-      x = widen_all(x, result + result_bytes_, x_elements_);
-      dy = widen_all(dy, result + result_bytes_ + x_bytes_, y_elements_);
-    }
     primitive_.run({{DNNL_ARG_SRC, x},
                     {DNNL_ARG_DIFF_WEIGHTS, store_ ? result : gradient},
                     {DNNL_ARG_DIFF_DST, dy}},
@@ -145,22 +143,11 @@ public:
   }
 
 private:
-  const dnnl::memory::desc& result_description() const {
-    return primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
-  }
-  std::byte* widen_all(const std::byte* source, std::byte* destination,
-                       std::size_t elements) const {
-    widen_together(stored_, source, reinterpret_cast<float*>(destination), elements);
-    return destination;
-  }
-
   Node node_;
-  DType stored_; ///< of the activations
-  bool widen_;
-  std::size_t x_elements_, y_elements_;
+  ReadTensor x_, y_; ///< y_: dy
   Primitive primitive_;
   std::optional<Primitive> store_; ///< if the library's layout is not the parameter's
-  std::size_t library_bytes_, result_bytes_, x_bytes_, y_bytes_;
+  std::size_t library_bytes_, result_bytes_;
 };
 
 auto no_implementation(const Lowering& lowering, const Node& node) {
@@ -207,10 +194,8 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   const auto role =
       forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, x, y, epilogue, channels}
               : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, y, x};
-  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
   auto step = std::make_unique<ConvolveActivation>(node, stored, widen, slicing,
                                                    std::move(*primitive), copy, role);
-  step->name = std::move(name);
   step->operations = operations;
   return step;
 }
@@ -229,12 +214,8 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionP
   std::optional<Primitive> store;
   if (given != wanted)
     store = reorder(lowering.library, given, wanted);
-  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
-  auto step = std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
-                                                std::move(store));
-  step->name = std::move(name);
-  step->operations = problem.operations();
-  return step;
+  return std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
+                                           std::move(store));
 }
 
 Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Direction direction) {

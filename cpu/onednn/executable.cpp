@@ -171,16 +171,13 @@ private:
 
   /// Enqueues steps that either all run on the library's threads or all do not.
   void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library) {
-    auto task = [this, steps, bound = binding(unit)]() -> Status {
+    const auto task = [this, steps, bound = binding(unit)]() -> Status {
       const Frame frame{places_, bound, memory_};
       for (const auto& step : steps)
         TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
       return {};
     };
-    if (by_library)
-      host_stream(stream).enqueue_for_library(std::move(task));
-    else
-      host_stream(stream).enqueue(std::move(task));
+    host_stream(stream).enqueue(task, by_library);
   }
 
   Status run_timed(Step& step, const Frame& frame) {

@@ -18,12 +18,11 @@ class ClassBlocks {
 
 public:
   ClassBlocks(std::size_t classes, std::size_t threads) : classes_{classes} {
-    const std::size_t fewest =
-        (classes + LogitKernels::most_classes - 1) / LogitKernels::most_classes;
-    lanes_ = std::min(threads, (classes + tile_classes - 1) / tile_classes);
-    const std::size_t parts = (fewest + lanes_ - 1) / lanes_ * lanes_;
-    size_ = ((classes + parts - 1) / parts + tile_classes - 1) / tile_classes * tile_classes;
-    parts_ = (classes + size_ - 1) / size_;
+    const std::size_t fewest = divide_up(classes, LogitKernels::most_classes);
+    lanes_ = std::min(threads, divide_up(classes, tile_classes));
+    const std::size_t parts = divide_up(fewest, lanes_) * lanes_;
+    size_ = divide_up(divide_up(classes, parts), tile_classes) * tile_classes;
+    parts_ = divide_up(classes, size_);
     lanes_ = std::min(lanes_, parts_);
   }
 
@@ -45,7 +44,8 @@ private:
 class LogitLanes {
 public:
   LogitLanes(std::size_t lanes, std::size_t rows)
-      : rows_{in_blocks(rows)}, lanes_{lanes}, values_(4 * lanes * rows_) {}
+      : rows_{divide_up(rows, LogitKernels::row_block) * LogitKernels::row_block}, lanes_{lanes},
+        values_(4 * lanes * rows_) {}
 
   void begin() {
     std::fill(values_.begin(), values_.end(), 0.0f);
@@ -75,11 +75,6 @@ public:
   }
 
 private:
-  static std::size_t in_blocks(std::size_t rows) {
-    constexpr auto block = LogitKernels::row_block;
-    return (rows + block - 1) / block * block;
-  }
-
   std::size_t rows_, lanes_;
   std::vector<float> values_;
 };
@@ -87,16 +82,16 @@ private:
 /// Rows that are packed, and whose gradients are summed, in a core's caches.
 constexpr std::size_t most_rows = 1024;
 
-class HeadByTiles : public Step {
+class HeadByTiles final : public Step {
 public:
-  HeadByTiles(const Lowering& lowering, const Node& node, int products, bool backward)
+  HeadByTiles(const Lowering& lowering, const Node& node, bool backward)
       : node_{node}, head_{lowering.graph, node}, blocks_{head_.classes(),
                                                           static_cast<std::size_t>(
                                                               lowering.options.threads)},
         backward_{backward}, rows_{std::min(head_.rows(), most_rows)}, sums_{blocks_.lanes(),
                                                                              rows_} {
     name = to_string(node.op);
-    operations = head_.operations(products);
+    operations = head_.operations(backward ? 3 : 1);
   }
 
   /// Bytes of the packed rows, and for each lane its scratch and a packed dx.
@@ -105,7 +100,25 @@ public:
            blocks_.lanes() * (lane_bytes() + (backward_ ? dx_floats() * sizeof(float) : 0));
   }
 
-protected:
+  Status run(const Frame& frame) override {
+    TROUPE_TRY(const auto count, head_.counted(frame));
+    if (backward_)
+      share_ = head_.share(frame, count);
+    head_.begin();
+    for_rows(frame, [&](const LossRows& rows, std::size_t first) {
+      if (!backward_)
+        return add_losses(frame, rows, first, [&](std::size_t row, float total) {
+          head_.totals(frame)[first + row] = total;
+        });
+      set_rows(frame, rows, first);
+      multiply(frame, rows, first);
+    });
+    if (!backward_ || head_.given_by_backward())
+      head_.write(frame, count);
+    return {};
+  }
+
+private:
   /// Calls work(rows, index of the first) for a chunk of packed rows at a time.
   template <class Work>
   void for_rows(const Frame& frame, Work work) {
@@ -149,11 +162,6 @@ protected:
                                     blocks_.lanes() * lane_bytes());
   }
 
-  Node node_;
-  HeadLoss head_;
-  ClassBlocks blocks_;
-
-private:
   std::size_t packed_bytes() const {
     return aligned(kernels().logits.packed_floats(rows_, head_.width()) * sizeof(float));
   }
@@ -161,45 +169,6 @@ private:
     return aligned(kernels().logits.scratch_floats(rows_, head_.width()) * sizeof(float));
   }
 
-  bool backward_;
-  std::size_t rows_;
-  LogitLanes sums_;
-};
-
-class HeadForward final : public HeadByTiles {
-public:
-  HeadForward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 1, false} {}
-
-  Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, head_.counted(frame));
-    head_.begin();
-    for_rows(frame, [&](const LossRows& rows, std::size_t first) {
-      add_losses(frame, rows, first,
-                 [&](std::size_t row, float total) { head_.totals(frame)[first + row] = total; });
-    });
-    head_.write(frame, count);
-    return {};
-  }
-};
-
-class HeadBackward final : public HeadByTiles {
-public:
-  HeadBackward(const Lowering& lowering, const Node& node) : HeadByTiles{lowering, node, 3, true} {}
-
-  Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, head_.counted(frame));
-    share_ = head_.share(frame, count);
-    head_.begin();
-    for_rows(frame, [&](const LossRows& rows, std::size_t first) {
-      set_rows(frame, rows, first);
-      multiply(frame, rows, first);
-    });
-    if (head_.given_by_backward())
-      head_.write(frame, count);
-    return {};
-  }
-
-private:
   /// Sets the totals and factors of the rows' gradients.
   void set_rows(const Frame& frame, const LossRows& rows, std::size_t first) {
     std::fill_n(totals_, most_rows, 0.0f);
@@ -233,7 +202,13 @@ private:
     });
   }
 
-  double share_ = 0;
+  Node node_;
+  HeadLoss head_;
+  ClassBlocks blocks_;
+  bool backward_;
+  std::size_t rows_;
+  LogitLanes sums_;
+  double share_ = 0; ///< backward: see HeadLoss::share()
   float totals_[most_rows], factors_[most_rows];
 };
 
@@ -245,10 +220,8 @@ bool has_head_tiles(const Lowering& lowering, const Node& node) {
          kernels().logits.sums;
 }
 
-StepPtr head_by_tiles(const Lowering& lowering, const Node& node) {
-  if (node.op == Op::linear_cross_entropy)
-    return std::make_unique<HeadForward>(lowering, node);
-  return std::make_unique<HeadBackward>(lowering, node);
+StepPtr head_by_tiles(const Lowering& lowering, const Node& node, bool backward) {
+  return std::make_unique<HeadByTiles>(lowering, node, backward);
 }
 
 } // namespace troupe::cpu

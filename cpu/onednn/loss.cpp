@@ -15,8 +15,7 @@ struct Loss {
   bool regression;
 
   Loss(const Graph& graph, const Node& node)
-      : rows{static_cast<std::size_t>(graph[node.inputs[0]].shape[0])},
-        classes{static_cast<std::size_t>(graph[node.inputs[0]].shape[1])},
+      : rows{graph[node.inputs[0]].shape.size(0)}, classes{graph[node.inputs[0]].shape.size(1)},
         regression{graph[node.inputs[1]].dtype == DType::f32} {
     if (const auto* const given = std::get_if<LossAttributes>(&node.attributes))
       attributes = *given;

@@ -16,9 +16,8 @@ namespace troupe::cpu {
 class Columns {
 public:
   explicit Columns(const Shape& shape)
-      : channels_{static_cast<std::size_t>(shape.dims.back())},
-        elements_{static_cast<std::size_t>(shape.elements())}, images_{static_cast<std::size_t>(
-                                                                   shape.dims.front())} {
+      : channels_{static_cast<std::size_t>(shape.dims.back())}, elements_{shape.count()},
+        images_{static_cast<std::size_t>(shape.dims.front())} {
     constexpr std::size_t vector = 16, least = 128, long_enough = 512;
     std::size_t joined = 1;
     if (channels_ < long_enough) {

@@ -40,6 +40,23 @@ inline void round_together(DType type, float* values, std::size_t elements) {
   });
 }
 
+/// A whole tensor that a step reads in f32 or, if `widen` is false, as it is stored.
+struct ReadTensor {
+  DType stored;
+  bool widen;
+  std::size_t elements;
+
+  /// Scratch bytes of the cast values.
+  std::size_t bytes() const { return widen ? aligned(elements * sizeof(float)) : 0; }
+  /// Returns the values, cast to `room` if necessary.
+  std::byte* read(std::byte* values, std::byte* room) const {
+    if (!widen)
+      return values;
+    widen_together(stored, values, reinterpret_cast<float*>(room), elements);
+    return room;
+  }
+};
+
 /// Casts to f32 in the way of a slicing: on the calling thread, or on all threads together.
 inline void widen_slice(const Slicing& slicing, DType from, const std::byte* source,
                         float* destination, std::size_t elements) {

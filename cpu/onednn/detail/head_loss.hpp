@@ -34,8 +34,8 @@ class HeadLoss {
 public:
   HeadLoss(const Graph& graph, const Node& node)
       : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
-        rows_{size(graph[node.inputs[0]].shape[0])}, width_{size(graph[node.inputs[0]].shape[1])},
-        classes_{size(graph[node.inputs[1]].shape[0])} {}
+        rows_{graph[node.inputs[0]].shape.size(0)}, width_{graph[node.inputs[0]].shape.size(1)},
+        classes_{graph[node.inputs[1]].shape.size(0)} {}
 
   std::size_t rows() const { return rows_; }
   std::size_t width() const { return width_; }
@@ -100,7 +100,6 @@ public:
   }
 
 private:
-  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   double smoothing() const { return double{attributes_.label_smoothing}; }
   double mean(const float* logits) const {
     double sum = 0;
@@ -118,6 +117,6 @@ private:
 /// Whether a head in bf16 is computed by our kernels (kernels/logits_amx.cpp): its operands are
 /// multiplied as bf16, on a processor with tiles.
 bool has_head_tiles(const Lowering& lowering, const Node& node);
-StepPtr head_by_tiles(const Lowering& lowering, const Node& node);
+StepPtr head_by_tiles(const Lowering& lowering, const Node& node, bool backward);
 
 } // namespace troupe::cpu

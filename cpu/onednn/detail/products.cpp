@@ -58,14 +58,6 @@ MatrixProduct slice_product(const Lowering& lowering, const Node& node, const Pr
           {.bias = p.bias}};
 }
 
-/// Returns a copy in the type of the product, if that is not the parameter's.
-Result<const ParameterCopy*> plain_copy(Lowering& lowering, const Node& node,
-                                        const ProductProblem& p) {
-  const auto parameter = node.inputs[1];
-  return lowering.copy_of(parameter, plain_weights(lowering.graph[parameter].shape, p.computed),
-                          p.stored);
-}
-
 template <class T>
 void gather_images(const PixelGrid& g, std::int64_t images, const T* from, T* to) {
   for (std::int64_t i = 0; i < images; ++i, from += g.elements())
@@ -88,168 +80,98 @@ void scatter_images(const PixelGrid& g, std::int64_t images, const T* from, T* t
         }
 }
 
-/// Multiplies an activation (or its gradient) by the weight, slice by slice.
-class ProductBySlices : public Step, public SliceProducer {
+/// y = x * weight^T [+ bias], or dx = dy * weight: one activation from another, slice by slice.
+class ProductBySlices final : public Step, public SliceProducer {
 public:
-  bool writes_slices() const override { return slicing_.side_by_side; }
-  bool by_library_threads() const override { return !slicing_.side_by_side; }
-
-protected:
   ProductBySlices(const Lowering& lowering, const Node& node, const ProductProblem& problem,
-                  Direction direction)
-      : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
-        product_{slice_product(lowering, node, problem, slicing_, direction == Direction::forward)},
+                  bool forward)
+      : node_{node}, problem_{problem}, forward_{forward}, slicing_{slice(
+                                                               problem, lowering.options.threads)},
+        product_{slice_product(lowering, node, problem, slicing_, forward)},
         library_bytes_{aligned(product_.scratchpad_bytes())} {
+    const std::int64_t rows = slicing_.images * problem.rows;
+    const std::int64_t all = slicing_.images * problem.x_elements();
+    from_ = {rows * (forward ? problem.in : problem.out), forward ? all : rows * problem.out};
+    to_ = {rows * (forward ? problem.out : problem.in), forward ? rows * problem.out : all};
+    const std::size_t pixels =
+        problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
+    if (problem.widens()) {
+      // The pixels of dx reuse the place of dy.
+      const auto wide = aligned(bytes_of(from_.multiplied, problem.computed));
+      wide_from_bytes_ = forward ? wide : std::max(wide, pixels);
+      wide_to_bytes_ = aligned(bytes_of(to_.multiplied, problem.computed));
+    }
+    pixel_bytes_ = forward || !problem.widens() ? pixels : 0;
+    name = (forward ? "product " : "product backward data ") + product_.implementation();
     operations = problem.operations();
-  }
-
-  /// Rows of a slice.
-  std::int64_t rows_of_slice() const { return slicing_.images * problem_.rows; }
-  std::size_t slice_bytes() const { return library_bytes_ + x_bytes_ + y_bytes_; }
-
-  Node node_;
-  ProductProblem problem_;
-  const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read
-  Slicing slicing_;
-  MatrixProduct product_;
-  std::size_t library_bytes_, x_bytes_ = 0, y_bytes_ = 0;
-};
-
-/// y = x * weight^T [+ bias].
-class ProductForward final : public ProductBySlices {
-public:
-  ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem)
-      : ProductBySlices{lowering, node, problem, Direction::forward} {
-    // Gathered pixels, then their f32 values; each has a place only if needed.
-    if (problem.grid)
-      x_bytes_ += aligned(bytes_of(rows_of_slice() * problem.in, problem.stored));
-    if (problem.widens())
-      x_bytes_ += aligned(bytes_of(rows_of_slice() * problem.in, problem.computed));
-    y_bytes_ =
-        problem.widens() ? aligned(bytes_of(rows_of_slice() * problem.out, problem.computed)) : 0;
-    name = "product " + product_.implementation();
   }
 
   /// Finds or makes the weight in the layout that the product reads.
   Status take_weights(Lowering& lowering) {
+    const auto parameter = node_.inputs[1];
+    const auto weight = weight_of(problem_, forward_, DType::f32);
     if (!packs(lowering, node_, problem_)) {
-      TROUPE_TRY(weights_, plain_copy(lowering, node_, problem_));
-      return {};
+      TROUPE_TRY(weights_,
+                 lowering.copy_of(parameter,
+                                  plain_weights(lowering.graph[parameter].shape, problem_.computed),
+                                  problem_.stored));
+    } else if (forward_) {
+      TROUPE_TRY(weights_, lowering.copy_of(parameter, describe(weight), product_.packed_layout(),
+                                            problem_.stored));
+    } else {
+      packing_.emplace(lowering.library, weight, product_.packed_layout());
     }
-    TROUPE_TRY(weights_,
-               lowering.copy_of(node_.inputs[1], describe(weight_of(problem_, true, DType::f32)),
-                                product_.packed_layout(), problem_.stored));
     return {};
   }
 
-  std::size_t scratch_bytes() const override { return slicing_.workers() * slice_bytes(); }
-
-  Status run(const Frame& frame) override {
-    auto* const x = frame.data<std::byte>(node_.inputs[0]);
-    auto* const y = frame.data<std::byte>(node_.outputs[0]);
-    auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
-    const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
-    const std::int64_t rows = rows_of_slice();
-    begin_consumers(frame, slicing_.workers());
-    for_slices(slicing_, [&](std::int64_t index, std::size_t worker) {
-      std::byte* const library = frame.scratch() + worker * slice_bytes();
-      std::byte* place = library + library_bytes_;
-      std::byte* from =
-          x + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
-      std::byte* const to = y + bytes_of(index * rows * problem_.out, problem_.stored);
-      if (problem_.grid) {
-        gather_images(problem_, slicing_.images, from, place);
-        from = place;
-        place += aligned(bytes_of(rows * problem_.in, problem_.stored));
-      }
-      const auto written = static_cast<std::size_t>(index * rows * problem_.out);
-      const auto next = written + static_cast<std::size_t>(rows * problem_.out);
-      if (!problem_.widens()) {
-        product_.run(from, weights, to, library, bias);
-        hand_on(frame, worker, written, next);
-        return;
-      }
-      auto* const wide_x = reinterpret_cast<float*>(place);
-      auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-      widen_slice(slicing_, problem_.stored, from, wide_x,
-                  static_cast<std::size_t>(rows * problem_.in));
-      product_.run(wide_x, weights, wide_y, library);
-      narrow_slice(slicing_, problem_.stored, wide_y, to,
-                   static_cast<std::size_t>(rows * problem_.out));
-      hand_on(frame, worker, written, next);
-    });
-    return {};
-  }
-};
-
-/// dx = dy * weight.
-class ProductBackwardData final : public ProductBySlices {
-public:
-  ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem)
-      : ProductBySlices{lowering, node, problem, Direction::backward_data} {
-    // dy in f32; with a stride, dx in its stored type reuses this place.
-    if (problem.widens())
-      y_bytes_ = aligned(std::max(bytes_of(rows_of_slice() * problem.out, problem.computed),
-                                  bytes_of(rows_of_slice() * problem.in, problem.stored)));
-    if (problem.widens() || problem.grid)
-      x_bytes_ = aligned(bytes_of(rows_of_slice() * problem.in, problem.computed));
-    name = "product backward data " + product_.implementation();
-  }
-
-  Status take_weights(Lowering& lowering) {
-    if (packs(lowering, node_, problem_)) {
-      packing_.emplace(lowering.library, weight_of(problem_, false, DType::f32),
-                       product_.packed_layout());
-      return {};
-    }
-    TROUPE_TRY(weights_, plain_copy(lowering, node_, problem_));
-    return {};
-  }
-
+  bool writes_slices() const override { return slicing_.side_by_side; }
+  bool by_library_threads() const override { return !slicing_.side_by_side; }
   std::size_t scratch_bytes() const override {
     return packed_bytes() + slicing_.workers() * slice_bytes();
   }
 
   Status run(const Frame& frame) override {
-    auto* const dy = frame.data<std::byte>(node_.inputs[0]);
-    auto* const dx = frame.data<std::byte>(node_.outputs[0]);
+    auto* const input = frame.data<std::byte>(node_.inputs[0]);
+    auto* const output = frame.data<std::byte>(node_.outputs[0]);
     auto* const weight = weights(frame);
-    const std::int64_t rows = rows_of_slice();
-    const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
-    const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
+    const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
+    const auto written = static_cast<std::size_t>(to_.stored);
     begin_consumers(frame, slicing_.workers());
     for_slices(slicing_, [&](std::int64_t index, std::size_t worker) {
       std::byte* const library = frame.scratch() + packed_bytes() + worker * slice_bytes();
-      std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
-      std::byte* const to =
-          dx + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
-      std::byte* result = x_bytes_ > 0 ? library + library_bytes_ : to;
-      if (problem_.widens()) {
-        auto* const wide = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-        widen_slice(slicing_, problem_.stored, from, wide, out_elements);
-        from = reinterpret_cast<std::byte*>(wide);
+      std::byte* const pixels = library + library_bytes_;
+      std::byte* from = input + bytes_of(index * from_.stored, problem_.stored);
+      std::byte* const to = output + bytes_of(index * to_.stored, problem_.stored);
+      if (problem_.grid && forward_) {
+        gather_images(problem_, slicing_.images, from, pixels);
+        from = pixels;
       }
-      product_.run(from, weight, result, library);
-      if (problem_.widens()) {
-        std::byte* const narrowed = problem_.grid ? from : to;
-        narrow_slice(slicing_, problem_.stored, reinterpret_cast<const float*>(result), narrowed,
-                     in_elements);
-        result = narrowed;
-      }
-      if (problem_.grid)
+      std::byte* const result = problem_.grid && !forward_ ? pixels : to;
+      if (problem_.widens())
+        multiply_wide(from, weight, result, library);
+      else
+        product_.run(from, weight, result, library, bias);
+      if (result != to)
         with_element(problem_.stored, [&]<class T>(T) {
           scatter_images(*problem_.grid, slicing_.images, reinterpret_cast<const T*>(result),
                          reinterpret_cast<T*>(to));
         });
-      const auto slice_elements = static_cast<std::size_t>(slicing_.images * problem_.x_elements());
-      const auto written = static_cast<std::size_t>(index) * slice_elements;
-      hand_on(frame, worker, written, written + slice_elements);
+      const auto first = static_cast<std::size_t>(index) * written;
+      hand_on(frame, worker, first, first + written);
     });
     return {};
   }
 
 private:
+  /// Elements of a slice of one activation.
+  struct Elements {
+    std::int64_t multiplied, stored; ///< stored: with the pixels between those of the grid
+  };
+
   std::size_t packed_bytes() const { return packing_ ? packing_->bytes() : 0; }
+  std::size_t slice_bytes() const {
+    return library_bytes_ + pixel_bytes_ + wide_from_bytes_ + wide_to_bytes_;
+  }
 
   std::byte* weights(const Frame& frame) const {
     auto* const parameter = frame.data<std::byte>(node_.inputs[1]);
@@ -259,16 +181,29 @@ private:
     return frame.scratch();
   }
 
-  std::optional<WeightPacking> packing_; ///< packs the parameter for each run, in place of a copy
-};
+  /// Casts to f32 and back. `result` may be where the cast values were.
+  void multiply_wide(const std::byte* from, const std::byte* weight, std::byte* result,
+                     std::byte* library) const {
+    std::byte* const place = library + library_bytes_ + pixel_bytes_;
+    auto* const wide_from = reinterpret_cast<float*>(place);
+    auto* const wide_to = reinterpret_cast<float*>(place + wide_from_bytes_);
+    widen_slice(slicing_, problem_.stored, from, wide_from,
+                static_cast<std::size_t>(from_.multiplied));
+    product_.run(wide_from, weight, wide_to, library);
+    narrow_slice(slicing_, problem_.stored, wide_to, result,
+                 static_cast<std::size_t>(to_.multiplied));
+  }
 
-template <class Product>
-Result<StepPtr> lower_with_weights(Lowering& lowering, const Node& node,
-                                   const ProductProblem& problem) {
-  auto product = std::make_unique<Product>(lowering, node, problem);
-  TROUPE_TRY(product->take_weights(lowering));
-  return product;
-}
+  Node node_;
+  ProductProblem problem_;
+  bool forward_;
+  Slicing slicing_;
+  MatrixProduct product_;
+  Elements from_{}, to_{};
+  const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read, or packed
+  std::optional<WeightPacking> packing_;   ///< packs the parameter for each run, not as a copy
+  std::size_t library_bytes_, pixel_bytes_ = 0, wide_from_bytes_ = 0, wide_to_bytes_ = 0;
+};
 
 } // namespace
 
@@ -283,9 +218,10 @@ Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const Produc
                               Direction direction) {
   if (direction == Direction::backward_weight)
     return lower_weight_product(lowering, node, problem);
-  if (direction == Direction::forward)
-    return lower_with_weights<ProductForward>(lowering, node, problem);
-  return lower_with_weights<ProductBackwardData>(lowering, node, problem);
+  auto product =
+      std::make_unique<ProductBySlices>(lowering, node, problem, direction == Direction::forward);
+  TROUPE_TRY(product->take_weights(lowering));
+  return product;
 }
 
 } // namespace troupe::cpu

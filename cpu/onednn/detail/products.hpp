@@ -21,8 +21,8 @@ struct ProductProblem {
   std::int64_t images, rows, in, out;
   DType stored; ///< type of the activations in memory
   DType computed;
-  std::optional<PixelGrid> grid; ///< set if x is read with a stride
-  bool bias = false;             ///< the third input, which the product adds
+  std::optional<PixelGrid> grid = std::nullopt; ///< set if x is read with a stride
+  bool bias = false;                            ///< the third input, which the product adds
 
   bool widens() const { return stored != computed; }
   /// Elements of x in memory, for one image.

@@ -10,10 +10,6 @@ namespace troupe::cpu {
 
 namespace {
 
-std::size_t divide(std::size_t n, std::size_t by) {
-  return (n + by - 1) / by;
-}
-
 /// dweight = dy^T * x, on the whole batch.
 class ProductBackwardWeights final : public Step {
 public:
@@ -27,45 +23,37 @@ public:
                                {problem.out, problem.in, false, DType::f32}};
         }()} {
     const std::int64_t rows = problem.images * problem.rows;
+    x_ = {problem.stored, problem.widens(), static_cast<std::size_t>(rows * problem.in)};
+    y_ = {problem.stored, problem.widens(), static_cast<std::size_t>(rows * problem.out)};
     library_bytes_ = aligned(product_.scratchpad_bytes());
-    x_bytes_ = problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
-    if (problem.widens())
-      x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
-    y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
+    pixel_bytes_ = problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
     name = "product backward weights " + product_.implementation();
     operations = problem.operations();
   }
 
   bool by_library_threads() const override { return true; }
-  std::size_t scratch_bytes() const override { return library_bytes_ + x_bytes_ + y_bytes_; }
+  std::size_t scratch_bytes() const override {
+    return library_bytes_ + pixel_bytes_ + x_.bytes() + y_.bytes();
+  }
 
   Status run(const Frame& frame) override {
-    auto* dy = frame.data<std::byte>(node_.inputs[0]);
     auto* x = frame.data<std::byte>(node_.inputs[1]);
-    auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
     std::byte* const library = frame.scratch();
-    std::byte* place = library + library_bytes_;
-    const std::int64_t rows = problem_.images * problem_.rows;
+    std::byte* const pixels = library + library_bytes_;
     if (problem_.grid) {
       const auto from = bytes_of(problem_.x_elements(), problem_.stored);
       const auto to = bytes_of(problem_.rows * problem_.in, problem_.stored);
       parallel_for(static_cast<std::size_t>(problem_.images), 1,
                    [&](std::size_t begin, std::size_t end) {
                      gather_images(problem_, static_cast<std::int64_t>(end - begin),
-                                   x + begin * from, place + begin * to);
+                                   x + begin * from, pixels + begin * to);
                    });
-      x = place;
-      place += aligned(bytes_of(rows * problem_.in, problem_.stored));
+      x = pixels;
     }
-    if (problem_.widens()) {
-      auto* const wide_x = reinterpret_cast<float*>(place);
-      auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-      widen_together(problem_.stored, x, wide_x, static_cast<std::size_t>(rows * problem_.in));
-      widen_together(problem_.stored, dy, wide_y, static_cast<std::size_t>(rows * problem_.out));
-      x = reinterpret_cast<std::byte*>(wide_x);
-      dy = reinterpret_cast<std::byte*>(wide_y);
-    }
-    product_.run(dy, x, gradient, library);
+    std::byte* const wide = pixels + pixel_bytes_;
+    x = x_.read(x, wide);
+    auto* const dy = y_.read(frame.data<std::byte>(node_.inputs[0]), wide + x_.bytes());
+    product_.run(dy, x, frame.data<std::byte>(node_.outputs[0]), library);
     return {};
   }
 
@@ -73,7 +61,8 @@ private:
   Node node_;
   ProductProblem problem_;
   MatrixProduct product_;
-  std::size_t library_bytes_, x_bytes_, y_bytes_;
+  ReadTensor x_{}, y_{}; ///< y_: dy
+  std::size_t library_bytes_, pixel_bytes_;
 };
 
 /// dweight = dy^T * x by our kernels (kernels/weight_gradient_amx.cpp). For a chunk of rows at a
@@ -84,9 +73,9 @@ public:
       : node_{node}, rows_{static_cast<std::size_t>(p.images * p.rows)},
         in_{static_cast<std::size_t>(p.in)}, out_{static_cast<std::size_t>(p.out)} {
     const auto threads = static_cast<std::size_t>(lowering.options.threads);
-    const std::size_t blocks = threads * divide(out_, threads * Kernel::most_outputs);
-    block_ = divide(divide(out_, blocks), outputs_unit) * outputs_unit;
-    parts_ = divide(out_, block_);
+    const std::size_t blocks = threads * divide_up(out_, threads * Kernel::most_outputs);
+    block_ = divide_up(divide_up(out_, blocks), outputs_unit) * outputs_unit;
+    parts_ = divide_up(out_, block_);
     lanes_ = std::min(threads, parts_);
     name = "product backward weights tiles";
     operations = p.operations();

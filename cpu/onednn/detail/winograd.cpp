@@ -136,26 +136,25 @@ class WinogradWeights final : public Step {
 public:
   WinogradWeights(const Node& node, DType stored, const TileSizes& sizes, int threads,
                   std::optional<Primitive> store)
-      : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
+      : node_{node}, sizes_{sizes}, x_{stored, stored != DType::f32, sizes.batch * sizes.x},
+        y_{stored, stored != DType::f32, sizes.batch * sizes.y},
         parts_{static_cast<std::size_t>(threads)}, store_{std::move(store)} {
-    x_bytes_ = widen_ ? aligned(sizes.batch * sizes.x * sizeof(float)) : 0;
-    y_bytes_ = widen_ ? aligned(sizes.batch * sizes.y * sizeof(float)) : 0;
     result_bytes_ = store_ ? aligned(9 * sizes.shape.in * sizes.shape.out * sizeof(float)) : 0;
     library_bytes_ = store_ ? aligned(store_->scratchpad_bytes()) : 0;
   }
 
   std::size_t scratch_bytes() const override {
-    return parts_ * part_bytes() + x_bytes_ + y_bytes_ + result_bytes_ + library_bytes_;
+    return parts_ * part_bytes() + x_.bytes() + y_.bytes() + result_bytes_ + library_bytes_;
   }
 
   bool by_library_threads() const override { return store_.has_value(); }
 
   Status run(const Frame& frame) override {
     std::byte* const wide = frame.scratch() + parts_ * part_bytes();
-    const auto* const dy =
-        widened(frame.data<std::byte>(node_.inputs[0]), wide + x_bytes_, sizes_.batch * sizes_.y);
+    const auto* const dy = reinterpret_cast<const float*>(
+        y_.read(frame.data<std::byte>(node_.inputs[0]), wide + x_.bytes()));
     const auto* const x =
-        widened(frame.data<std::byte>(node_.inputs[1]), wide, sizes_.batch * sizes_.x);
+        reinterpret_cast<const float*>(x_.read(frame.data<std::byte>(node_.inputs[1]), wide));
     const std::size_t tiles = sizes_.batch * sizes_.tiles;
     // Every part has the same number of chunks; the last one may be empty.
     const std::size_t pieces = tiles / parts_ / piece_tiles + 1;
@@ -173,7 +172,7 @@ public:
       parallel_for(sum_count(), elementwise_grain, [&](std::size_t begin, std::size_t end) {
         kernels().add(sums_of(frame, 0) + begin, sums_of(frame, part) + begin, end - begin);
       });
-    std::byte* const result = wide + x_bytes_ + y_bytes_;
+    std::byte* const result = wide + x_.bytes() + y_.bytes();
     auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
     auto* const written = reinterpret_cast<float*>(store_ ? result : gradient);
     parallel_for(sizes_.shape.in, 16, [&](std::size_t begin, std::size_t end) {
@@ -193,20 +192,13 @@ private:
   float* sums_of(const Frame& frame, std::size_t part) const {
     return reinterpret_cast<float*>(frame.scratch() + part * part_bytes());
   }
-  const float* widened(const std::byte* values, std::byte* wide, std::size_t elements) const {
-    if (!widen_)
-      return reinterpret_cast<const float*>(values);
-    widen_together(stored_, values, reinterpret_cast<float*>(wide), elements);
-    return reinterpret_cast<const float*>(wide);
-  }
 
   Node node_;
-  DType stored_; ///< of the activations
-  bool widen_;
   TileSizes sizes_;
+  ReadTensor x_, y_; ///< y_: dy
   std::size_t parts_;
   std::optional<Primitive> store_; ///< if gradients are stored in another layout
-  std::size_t x_bytes_, y_bytes_, result_bytes_, library_bytes_;
+  std::size_t result_bytes_, library_bytes_;
 };
 
 } // namespace

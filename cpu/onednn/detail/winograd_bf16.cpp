@@ -25,9 +25,7 @@ public:
       : node_{node}, shape_{shape_of(p)}, weights_{&weights}, epilogue_{epilogue},
         threads_{static_cast<std::size_t>(threads)}, tiles_{(shape_.height + 1) / 2 *
                                                             ((shape_.width + 1) / 2)},
-        x_elements_{shape_.height * shape_.width * shape_.in}, y_elements_{shape_.height *
-                                                                           shape_.width *
-                                                                           shape_.out},
+        x_elements_{p.x_elements()}, y_elements_{p.y_elements()},
         slicing_{slice_batch(p.batch, (x_elements_ + y_elements_) * sizeof(Bf16),
                              transformed_elements(shape_) * sizeof(Bf16), threads)},
         block_bytes_{aligned(kernels().winograd_bf16_scratch(shape_))} {
