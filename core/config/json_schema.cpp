@@ -1,4 +1,4 @@
-#include "core/config/schema.hpp"
+#include "core/config/detail/value.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -128,57 +128,10 @@ struct ValueSchema {
   }
 };
 
-/// The member's value, which is the default in a fresh config.
-struct ValueJson {
-  ConfigFormat format;
-
-  OrderedJson operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
-  OrderedJson operator()(const Interval* v) const { return format_interval(*v); }
-  OrderedJson operator()(const Length* v) const {
-    return v->unit == Length::Unit::epochs ? OrderedJson(v->count) : OrderedJson(format_length(*v));
-  }
-  OrderedJson operator()(const ChoiceTarget& target) const { return target.words[*target.number]; }
-  OrderedJson operator()(const Augmentation* v) const { return to_string(*v); }
-  OrderedJson operator()(const FormsTarget& target) const {
-    const auto& form = form_of(target);
-    if (form.fields.empty())
-      return form.word == "null" ? OrderedJson(nullptr) : OrderedJson(form.word);
-    if (!form.is_mapping())
-      return value_json(form.fields.front());
-    auto fields = OrderedJson::object();
-    for (const auto& field : form.fields)
-      fields[field.path] = value_json(field);
-    return fields;
-  }
-  OrderedJson operator()(const std::uint64_t* v) const {
-    return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
-  }
-  template <class T>
-  OrderedJson operator()(const std::optional<T>* v) const {
-    return v->has_value() ? (*this)(&**v) : OrderedJson(nullptr);
-  }
-  template <class T>
-  OrderedJson operator()(const std::vector<T>* v) const {
-    auto list = OrderedJson::array(); // an array even if it is empty
-    for (const auto& value : *v)
-      list.push_back((*this)(&value));
-    return list;
-  }
-  template <class T>
-  OrderedJson operator()(const T* v) const {
-    return *v;
-  }
-
-  static OrderedJson value_json(const ConfigKey& key) {
-    return std::visit([&](const auto& target) { return ValueJson{key.rule.format}(target); },
-                      key.target);
-  }
-};
-
 OrderedJson key_schema(const ConfigKey& key) {
   OrderedJson schema = {{"description", key.help}};
   schema.update(ValueSchema::value_schema(key));
-  schema["default"] = ValueJson::value_json(key);
+  schema["default"] = config_value_json(key); // of a fresh config
   return schema;
 }
 
