@@ -1,7 +1,6 @@
 #include "core/checkpoint/store.hpp"
 
 #include "core/atomic_file.hpp"
-#include "core/checkpoint/write_state.hpp"
 #include "core/fail.hpp"
 #include "core/whole_number.hpp"
 
@@ -134,14 +133,6 @@ void CheckpointStore::abandon(std::int64_t step) const {
   const auto partial = partial_of(step);
   std::error_code ignored; // the next run removes the rest when it begins
   fs::remove_all(partial, ignored);
-}
-
-Result<CheckpointStore::Entry> CheckpointStore::save(const Checkpoint& checkpoint) {
-  TROUPE_TRY(make_folders(folder_));
-  Entry entry{checkpoint.step, path_of(checkpoint.step)};
-  TROUPE_TRY(write_state(entry.path, *state_in_memory(checkpoint)));
-  remember(entry);
-  return entry;
 }
 
 std::vector<CheckpointStore::Entry> CheckpointStore::list() const {

@@ -46,8 +46,6 @@ public:
   Result<Entry> finish(const Manifest& manifest);
   /// Deletes the folder that begin() created.
   void abandon(std::int64_t step) const;
-  /// Writes a complete checkpoint.
-  Result<Entry> save(const Checkpoint& checkpoint);
 
   /// Lists all checkpoints by name, newest first, without reading them.
   std::vector<Entry> list() const;

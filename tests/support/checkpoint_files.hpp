@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
@@ -17,6 +18,15 @@ namespace troupe::testing {
 
 inline Status write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint) {
   return write_state(folder, *state_in_memory(checkpoint));
+}
+
+/// Writes a checkpoint into the store's folder, without its help.
+inline Result<CheckpointStore::Entry> save(const CheckpointStore& store,
+                                           const Checkpoint& checkpoint) {
+  const CheckpointStore::Entry entry{checkpoint.step, store.path_of(checkpoint.step)};
+  TROUPE_TRY(make_folders(store.folder()));
+  TROUPE_TRY(write_checkpoint(entry.path, checkpoint));
+  return entry;
 }
 
 inline Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {

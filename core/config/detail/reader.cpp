@@ -315,12 +315,10 @@ void ConfigReader::report_unknown(const std::string& path, const Place& name) {
   }
   const auto known = children(section);
   auto near = suggest(last_part(path), known);
-  if (near.empty()) // right name, wrong section?
-    for (const auto& key : keys_)
-      if (last_part(key.path) == last_part(path)) {
-        near = key.path;
-        break;
-      }
+  if (near.empty()) { // right name, wrong section?
+    const auto same = std::ranges::find(keys_, last_part(path), &ConfigKey::name);
+    near = same == keys_.end() ? near : same->path;
+  }
   report(name, path, "unknown key", fmt::format("{}", fmt::join(known, ", ")), std::move(near));
 }
 

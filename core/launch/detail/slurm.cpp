@@ -87,9 +87,10 @@ Status require_variables(const Variables& variables) {
 
 Result<Part> read_slurm(const Variables& variables) {
   TROUPE_TRY(require_variables(variables));
-  Part part{.size_from = variables.first(task_count),
-            .leader_from = variables.first(host_names),
-            .local_size_from = variables.first(tasks_per_host)};
+  Part part;
+  part.size_from = variables.first(task_count);
+  part.leader_from = variables.first(host_names);
+  part.local_size_from = variables.first(tasks_per_host);
   TROUPE_TRY(part.size, variables.number(part.size_from, {1, most_processes}));
   const auto size = fmt::format("{} is {}", part.size_from, part.size);
   TROUPE_TRY(part.rank, variables.number("SLURM_PROCID", {0, part.size - 1, size}));
@@ -100,8 +101,8 @@ Result<Part> read_slurm(const Variables& variables) {
   TROUPE_TRY(part.local_rank, variables.number("SLURM_LOCALID", {0, part.local_size - 1,
                                                                  fmt::format("{} processes here",
                                                                              part.local_size)}));
-  TROUPE_TRY(part.port, read_port(variables));
-  part.leader = hosts.front();
+  TROUPE_TRY(part.leader.port, read_port(variables));
+  part.leader.host = hosts.front();
   part.host = hosts[static_cast<std::size_t>(host)];
   return part;
 }
