@@ -45,15 +45,14 @@ std::string why_refused(Config config, const ParallelConfig& parallel,
 
 Plan make_plan(training::WorkerNeeds needs, const Config& config, const Capabilities& capabilities,
                const Catalogue& catalogue) {
-  std::vector<ParallelConfig> possible;
+  std::vector<training::Prediction> predictions;
   std::vector<Refused> refused;
   for (const auto& parallel : training::alternatives(needs, config.parallel)) {
     if (auto reason = why_refused(config, parallel, capabilities, catalogue); reason.empty())
-      possible.push_back(parallel);
+      predictions.push_back(training::predict(needs, parallel));
     else
       refused.push_back({training::name_of(parallel), std::move(reason)});
   }
-  auto predictions = training::predict_all(needs, possible);
   auto recommendation = training::recommend(predictions);
   return {std::move(needs), std::move(predictions), std::move(refused), std::move(recommendation)};
 }

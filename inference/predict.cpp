@@ -3,6 +3,7 @@
 #include "core/fail.hpp"
 #include "data/image_adapter.hpp"
 #include "data/table_dataset.hpp"
+#include "training/sampling/sampling.hpp"
 
 #include <algorithm>
 #include <array>
@@ -222,11 +223,8 @@ std::span<const std::int32_t> PredictionRun::rank(std::span<const float> outputs
   const auto wanted = static_cast<std::ptrdiff_t>(std::min(std::max(top_, top5), order_.size()));
   std::partial_sort(order_.begin(), order_.begin() + wanted, order_.end(),
                     [&](std::int32_t a, std::int32_t b) {
-                      const float x = outputs[static_cast<std::size_t>(a)],
-                                  y = outputs[static_cast<std::size_t>(b)];
-                      if (std::isnan(x) || std::isnan(y)) // last, for a strict weak order
-                        return !std::isnan(x) || (std::isnan(y) && a < b);
-                      return x != y ? x > y : a < b;
+                      return training::is_likelier(outputs[static_cast<std::size_t>(a)], a,
+                                                   outputs[static_cast<std::size_t>(b)], b);
                     });
   return std::span{order_}.first(static_cast<std::size_t>(wanted));
 }

@@ -80,8 +80,7 @@ Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   }
   compiled_job_->operations -= nn::repeated_operations_of(model.graph);
   engine.compile.memory = std::move(model.memory);
-  TROUPE_TRY(auto train, compiled.device->compile(model.graph, engine.compile));
-  compiled.train = std::move(train);
+  TROUPE_TRY(compiled.train, compiled.device->compile(model.graph, engine.compile));
   compiled.input = nn::input_format(model.graph);
   const auto stored = stored_type(job().precision);
   const auto buffers = config().parallel.mixed_precision.buffers;

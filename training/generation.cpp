@@ -149,7 +149,7 @@ bool GenerationBuild::keeps_statistics(int rank) const {
 Status GenerationBuild::add_state(RankState& rank_state) const {
   const auto& layout = rank_state.train().layout();
   TROUPE_TRY(
-      auto state,
+      rank_state.state,
       ModelState::create(
           rank_state.device(), layout,
           {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
@@ -173,7 +173,6 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
                    : std::nullopt,
            .keeps_base = generation_.votes() && strategy_.trains_apart(),
            .outer_momentum = strategy_.has_replica_groups() && strategy_.diloco.momentum > 0}));
-  rank_state.state = std::move(state);
   bind(rank_state.train(), *rank_state.state);
   rank_state.state->buffers().part().write(rank_state.train().copies());
   if (rank_state.evaluates())
@@ -341,15 +340,6 @@ build_generation(const std::shared_ptr<CompiledJob>& compiled_job, const NodeAss
   for (const auto& rank_state : generation->rank_states)
     rank_state->before = before;
   return generation;
-}
-
-Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& config) {
-  TROUPE_TRY(auto resume_point, find_resume_point(config, run_folder(config)));
-  TROUPE_TRY(auto job, open_job(config, resume_point));
-  const auto workers = static_cast<std::int32_t>(config.devices.count);
-  TROUPE_TRY(const auto compiled_job,
-             compile_job(std::move(job), config.slices(), std::move(resume_point.state)));
-  return build_generation(compiled_job, single_node_assignment(workers, host_name()));
 }
 
 } // namespace troupe::training

@@ -27,15 +27,11 @@ constexpr const char* shuffle_key = "shuffle";
 /// Checkpoints that lack this key too used the default normalization.
 constexpr const char* earlier_normalization_key = "pixel_normalization";
 
-std::string to_text(bool value) {
-  return value ? "true" : "false";
-}
-
 /// Returns the value that a missing key stands for: the checkpoint was written by an earlier
 /// version of this program or of the model. Returns nothing if the key is required.
 std::optional<std::string> unsaid(const std::string& key, const Config& config) {
   if (key == shuffle_key)
-    return to_text(true);
+    return "true";
   if (key == earlier_normalization_key)
     return data::to_string(data::default_normalization(config.data.dataset));
   auto fresh = nn::untouched(config.model);
@@ -98,7 +94,7 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
       {"batch_size", std::to_string(config.data.batch_size)},
       {"seed", std::to_string(config.run.seed)},
       {"optimizer", std::string{to_string(config.train.optimizer.name)}},
-      {shuffle_key, to_text(config.data.shuffle)},
+      {shuffle_key, fmt::format("{}", config.data.shuffle)},
       {precision_key, std::string{to_string(config.precision.mode)}}});
   return metadata;
 }

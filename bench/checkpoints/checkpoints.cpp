@@ -9,6 +9,7 @@
 #include "actors/roles/checkpointer.hpp"
 #include "bench/checkpoints/plain_files.hpp"
 #include "core/checkpoint/state_source.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 #include "training/reducer/reducer.hpp"
 

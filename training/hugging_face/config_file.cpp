@@ -18,6 +18,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* config_json = "config.json";
 
+std::string json_text(const nn::HuggingFaceValue& value) {
+  return std::visit([](const auto& one) { return nlohmann::json(one).dump(); }, value);
+}
+
 bool is_number(const ForeignEntry& entry, double value) {
   double there = 0;
   const auto* const end = entry.text.data() + entry.text.size();
@@ -112,10 +116,6 @@ Status check_config_file(const fs::path& folder, const std::string& model,
     return {};
   return fail(Errc::invalid_input, "{} does not describe this {}:{}",
               escaped((folder / config_json).string()), model, comparison.lines());
-}
-
-std::string json_text(const nn::HuggingFaceValue& value) {
-  return std::visit([](const auto& one) { return nlohmann::json(one).dump(); }, value);
 }
 
 } // namespace troupe::training

@@ -22,7 +22,4 @@ bool is_hugging_face(const std::filesystem::path& folder);
 Status check_config_file(const std::filesystem::path& folder, const std::string& model,
                          const nn::HuggingFaceForm& form);
 
-/// Returns a value as JSON.
-std::string json_text(const nn::HuggingFaceValue& value);
-
 } // namespace troupe::training

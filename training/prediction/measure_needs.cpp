@@ -49,7 +49,7 @@ public:
 
   Result<WorkerNeeds> run() {
     TROUPE_TRY(compiled_.device, devices_->add_for_planning());
-    TROUPE_TRY(open_data(config_));
+    TROUPE_TRY(open_data());
     TROUPE_TRY(compile());
     add_streams();
     TROUPE_TRY(const auto producers,
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  Status open_data(const Config& config);
+  Status open_data();
   Status compile();
   void add_streams();
   Status compile(std::int64_t batch, nn::PassMode pass_mode, EngineOptions& engine,
@@ -82,12 +82,12 @@ private:
   std::uint64_t statistics_bytes_ = 0;
 };
 
-Status Measurement::open_data(const Config& config) {
-  TROUPE_TRY(auto training, data::training_batches(config));
+Status Measurement::open_data() {
+  TROUPE_TRY(auto training, data::training_batches(config_));
   training_ = std::make_shared<const data::BatchAssembler>(std::move(training));
-  if (config.train.evaluate_every == 0)
+  if (config_.train.evaluate_every == 0)
     return {};
-  TROUPE_TRY(auto evaluation, data::evaluation_batches(config, world_));
+  TROUPE_TRY(auto evaluation, data::evaluation_batches(config_, world_));
   evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(evaluation));
   return {};
 }

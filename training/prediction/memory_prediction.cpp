@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
 namespace troupe::training {
 
@@ -56,12 +57,9 @@ std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan)
     return needs.unit_elements[i] > 0 && (needs.unit_frozen.empty() || !needs.unit_frozen[i]);
   };
   std::vector<bool> frozen;
-  for (const auto& bucket : plan.buckets) {
-    bool trained = false;
-    for (auto unit = bucket.units.first; unit <= bucket.units.last; ++unit)
-      trained = trained || is_trained(unit);
-    frozen.push_back(!trained);
-  }
+  for (const auto& bucket : plan.buckets)
+    frozen.push_back(std::ranges::none_of(
+        std::views::iota(bucket.units.first, bucket.units.last + 1), is_trained));
   return frozen;
 }
 
@@ -373,23 +371,22 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   const auto passes = static_cast<std::uint64_t>(needs.passes);
   const auto elements = travelling(needs, plan);
   const bool shard_replicas = has_shard_replicas(needs, strategy, parallel);
+  const std::uint64_t to_replica =
+      shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0;
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan)};
   if (strategy.is_asynchronous())
-    prediction.sent = message_bytes(needs, strategy, plan, elements) +
-                      (shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0);
+    prediction.sent = message_bytes(needs, strategy, plan, elements) + to_replica;
   else if (strategy.has_replica_groups())
-    prediction.sent = sent_bytes(strategy, plan, elements, passes) +
-                      (shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0) +
+    prediction.sent = sent_bytes(strategy, plan, elements, passes) + to_replica +
                       outer_bytes(needs, strategy, plan, elements) /
                           static_cast<std::uint64_t>(strategy.rounds.steps);
   else if (strategy.trains_apart())
     prediction.sent = round_bytes(needs, strategy, plan, elements) /
                       static_cast<std::uint64_t>(strategy.rounds.steps);
   else
-    prediction.sent = sent_bytes(strategy, plan, elements, passes) +
-                      (shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0) +
+    prediction.sent = sent_bytes(strategy, plan, elements, passes) + to_replica +
                       2 * ring(passes * needs.statistics_bytes, needs.world_size) +
                       voting_bytes(needs);
   add_recovery(prediction.bytes, needs, strategy, plan, shard_replicas);

@@ -45,15 +45,13 @@ void count_prefixes(std::string_view name, const Names& model, std::size_t longe
 /// "_orig_mod.". Returns the most frequent prefix of names that end with one of the model's names;
 /// among equally frequent ones, the shortest. Empty if no name does, or most have no prefix. Takes
 /// time proportional to the names' length.
-std::string names_prefix(std::span<const std::string_view> names,
-                         std::span<const std::string_view> model) {
-  const Names known(model.begin(), model.end());
+std::string names_prefix(std::span<const std::string_view> names, const Names& model) {
   std::size_t longest = 0;
   for (const auto name : model)
     longest = std::max(longest, name.size());
   std::map<std::string_view, std::size_t> counts;
   for (const auto name : names)
-    count_prefixes(name, known, longest, counts);
+    count_prefixes(name, model, longest, counts);
   std::string_view most;
   std::size_t times = counts[most];
   for (const auto& [prefix, count] : counts)
@@ -110,7 +108,7 @@ private:
   MayDiffer may_differ_;
   WeightsMatch match_;
   std::unordered_map<std::string_view, const SafetensorsEntry*> by_name_; ///< without the prefix
-  std::unordered_set<std::string_view> known_;                            ///< names of the model
+  Names known_;                                                           ///< names of the model
   std::vector<std::string> names_, extras_; ///< names of the model; names only in the file
   UnitId stem_ = -1, head_ = -1;
   bool has_head_ = false;            ///< the file has at least a part of the head
@@ -129,7 +127,7 @@ Matcher::Matcher(const Graph& graph, const std::string& model, Entries entries,
   for (const auto& entry : entries)
     if (!is_leftover(entry.name))
       names.push_back(entry.name);
-  match_.prefix = names_prefix(names, std::vector<std::string_view>{names_.begin(), names_.end()});
+  match_.prefix = names_prefix(names, known_);
   for (const auto& entry : entries)
     if (entry.name.starts_with(match_.prefix))
       if (const auto name = std::string_view{entry.name}.substr(match_.prefix.size());

@@ -36,15 +36,6 @@ Result<Communicators> share_memory(std::span<const GpuMember> members, const Gro
   return collectives::make_shared_cuda_group(devices, place.collective);
 }
 
-/// Refuses groups that NCCL between nodes does not support.
-Status check_between_nodes(const GroupPlace& place) {
-  if (place.apart)
-    return fail(Errc::unsupported,
-                "CUDA workers of several nodes cannot synchronize batch norm yet; set "
-                "model.sync_batch_norm to false");
-  return {};
-}
-
 /// Whether NCCL copies between GPUs of one process through its own buffers. Only reads the
 /// variable: NCCL reads it once, and setenv() is not safe while other threads run.
 bool copies_through_buffers() {
@@ -185,9 +176,11 @@ Result<Agreement> agree(const collectives::NcclLibrary& library, std::span<const
 } // namespace
 
 Result<Communicators> GpuGroups::make(std::span<const GpuMember> members, const GroupPlace& place) {
-  if (place.connection_group)
-    TROUPE_TRY(check_between_nodes(place));
-  else if (place.apart || !one_each(members))
+  if (place.connection_group && place.apart)
+    return fail(Errc::unsupported,
+                "CUDA workers of several nodes cannot synchronize batch norm yet; set "
+                "model.sync_batch_norm to false");
+  if (!place.connection_group && (place.apart || !one_each(members)))
     return share_memory(members, place);
   return connect(members, place);
 }

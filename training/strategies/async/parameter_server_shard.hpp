@@ -74,7 +74,6 @@ private:
   const AsyncConfig& async() const { return state().layout().strategy().async; }
 
   std::shared_ptr<RankState> rank_state_; ///< its communication stream is the owner's stream
-  int slices_;
   GradientReducer reducer_;
   Version version_ = 0;
   float scale_ = 1;
