@@ -94,12 +94,11 @@ metrics::LoaderSample HostSampler::loader() const {
   return sample;
 }
 
-std::vector<metrics::ActorSample> HostSampler::actors(caf::actor_system& system) const {
-  std::vector<metrics::ActorSample> all;
-  for (auto& mailbox : sample_mailboxes(system)) {
-    const auto count = counts_.find(mailbox.actor);
-    all.push_back({std::move(mailbox), count != counts_.end() ? count->second : 1});
-  }
+std::vector<metrics::MailboxSample> HostSampler::actors(caf::actor_system& system) const {
+  auto all = sample_mailboxes(system);
+  for (auto& sample : all)
+    if (const auto count = counts_.find(sample.actor); count != counts_.end())
+      sample.count = count->second;
   return all;
 }
 

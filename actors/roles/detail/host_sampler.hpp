@@ -2,7 +2,6 @@
 /// this host.
 #pragma once
 
-#include "metrics/live/live_run.hpp"
 #include "metrics/machine/nvml.hpp"
 #include "metrics/registry/registry.hpp"
 #include "training/generation.hpp"
@@ -26,7 +25,7 @@ public:
   /// Reads a few small files, and makes a few driver calls per GPU.
   void sample(metrics::Registry& registry);
   /// Returns samples by role.
-  std::vector<metrics::ActorSample> actors(caf::actor_system& system) const;
+  std::vector<metrics::MailboxSample> actors(caf::actor_system& system) const;
 
 private:
   struct Gpu {
