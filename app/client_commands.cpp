@@ -3,6 +3,7 @@
 #include "actors/node/waits.hpp"
 #include "app/add_command.hpp"
 #include "core/escape.hpp"
+#include "core/fail.hpp"
 #include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
@@ -140,17 +141,15 @@ void print_text(const actors::JobStatus& status) {
   print_nodes(status);
 }
 
-int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
+Result<int> show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
   const auto options = options_or_report(arguments, catalogue);
   if (!options)
     return wrong_input;
-  const auto status = actors::ask_status(*options);
-  if (!status)
-    return report_error(status.error());
+  TROUPE_TRY(const auto status, actors::ask_status(*options));
   if (arguments.json)
-    fmt::print("{}\n", to_json(*status).dump(2));
+    fmt::print("{}\n", to_json(status).dump(2));
   else
-    print_text(*status);
+    print_text(status);
   return success;
 }
 
@@ -166,23 +165,20 @@ std::string what_follows(const actors::JobStatus& before, bool leaves_others) {
                        : "finishes its steps, saves, and stops";
 }
 
-int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
+Result<int> stop(const ClientArguments& arguments, const Catalogue& catalogue) {
   const auto options = options_or_report(arguments, catalogue);
   if (!options)
     return wrong_input;
-  const auto before = actors::ask_to_stop(
-      *options, arguments.node ? actors::StopReason::node : actors::StopReason::job,
-      arguments.wait);
-  if (!before)
-    return report_error(before.error());
+  const auto reason = arguments.node ? actors::StopReason::node : actors::StopReason::job;
+  TROUPE_TRY(const auto before, actors::ask_to_stop(*options, reason, arguments.wait));
   fmt::print("{} {}\n", arguments.daemon,
-             arguments.wait ? "has stopped" : what_follows(*before, arguments.node));
+             arguments.wait ? "has stopped" : what_follows(before, arguments.node));
   return success;
 }
 
 std::pair<CLI::App&, ClientArguments&>
 add_client_command(CLI::App& app, Action& action, const char* name, const char* help,
-                   int (*run)(const ClientArguments&, const Catalogue&)) {
+                   Result<int> (*run)(const ClientArguments&, const Catalogue&)) {
   const auto added = add_command<ClientArguments>(app, action, name, help, run);
   auto& [command, arguments] = added;
   add_value(command, "daemon", "HOST:PORT", arguments.daemon,

@@ -2,6 +2,7 @@
 #include "core/config/schema.hpp"
 #include "core/config/validate.hpp"
 #include "core/escape.hpp"
+#include "core/fail.hpp"
 #include "nn/shape_rules.hpp"
 #include "training/compiled_job.hpp"
 #include "training/platforms/platforms.hpp"
@@ -53,18 +54,16 @@ struct ShowArguments {
 
 /// Prints the config. Names the source, for example a variable, after each key that the launcher
 /// has set.
-int show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
-  const auto process = find_part(arguments.launcher, arguments.config, catalogue);
-  if (!process)
-    return report_error(process.error());
+Result<int> show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(const auto process, find_part(arguments.launcher, arguments.config, catalogue));
   const auto config =
-      load_or_report(arguments.config, Capabilities::all(), catalogue, process->values);
+      load_or_report(arguments.config, Capabilities::all(), catalogue, process.values);
   if (!config)
     return wrong_input;
   const auto own = stated_values(arguments.config.path, arguments.config.overrides, catalogue);
   fmt::print("{}", to_yaml(*config, catalogue, [&](const ConfigKey& key) {
-               const auto given = std::ranges::find(process->values, key.path, &GivenValue::key);
-               const bool taken = given != process->values.end() && !own.contains(key.path);
+               const auto given = std::ranges::find(process.values, key.path, &GivenValue::key);
+               const bool taken = given != process.values.end() && !own.contains(key.path);
                return std::optional{taken ? given->from : std::string{}};
              }));
   return success;
@@ -154,18 +153,16 @@ std::string graph_json(const Graph& graph) {
 }
 
 /// The passes depend on the device, so this machine must have it.
-int show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
+Result<int> show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
   const auto config = load_or_report(arguments.config, training::machine_capabilities(), catalogue);
   if (!config)
     return wrong_input;
-  const auto graph = training::training_graph(*config);
-  if (!graph)
-    return report_error(graph.error());
-  fmt::print("{}", arguments.json ? graph_json(*graph) : graph_table(*graph));
+  TROUPE_TRY(const auto graph, training::training_graph(*config));
+  fmt::print("{}", arguments.json ? graph_json(graph) : graph_table(graph));
   return success;
 }
 
-int show(const ShowArguments& arguments, const Catalogue& catalogue) {
+Result<int> show(const ShowArguments& arguments, const Catalogue& catalogue) {
   if (arguments.graph)
     return show_graph(arguments, catalogue);
   if (!arguments.launcher.empty())

@@ -70,9 +70,8 @@ void add_convert_command(CLI::App& app, Action& action) {
   add_choice(command, "--to", {"full", "sharded", "safetensors"}, arguments.form,
              "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
              "only the weights, in one file");
-  command.add_option("--parts", arguments.parts, "Number of files of a sharded checkpoint")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
+  add_number(command, "--parts", arguments.parts, CLI::Range(1, 65536),
+             "Number of files of a sharded checkpoint");
   command.add_flag("--force", arguments.force, "Replace an existing file or checkpoint");
 }
 

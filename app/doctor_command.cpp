@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -31,14 +32,8 @@ struct DoctorArguments {
 };
 
 std::string_view mark(Finding::State state) {
-  switch (state) {
-  case Finding::State::good:
-    return "ok";
-  case Finding::State::absent:
-    return "-";
-  default:
-    return "FAIL";
-  }
+  constexpr std::array<std::string_view, 3> marks = {"ok", "-", "FAIL"}; // by Finding::State
+  return marks[static_cast<std::size_t>(state)];
 }
 
 void print_json(const Findings& findings) {
@@ -95,14 +90,12 @@ Findings clock_findings() {
       fmt::format("resolution {} ns", resolution.tv_sec * 1000000000 + resolution.tv_nsec)};
   timex state = {};
   const int answer = adjtimex(&state); // modes = 0: only reads
-  Finding wall{"clock", "synchronized", "", Finding::State::good};
-  if (answer == -1 || answer == TIME_ERROR || (state.status & STA_UNSYNC) != 0) {
-    wall.value = "unknown; log times may differ between hosts";
-    wall.state = Finding::State::absent;
-  } else {
-    wall.value = fmt::format("yes, error at most {} us", state.maxerror);
-  }
-  return {steady, wall};
+  if (answer == -1 || answer == TIME_ERROR || (state.status & STA_UNSYNC) != 0)
+    return {steady,
+            {"clock", "synchronized", "unknown; log times may differ between hosts",
+             Finding::State::absent}};
+  return {steady,
+          {"clock", "synchronized", fmt::format("yes, error at most {} us", state.maxerror)}};
 }
 
 /// Whether a config's ports are free.
@@ -135,9 +128,7 @@ int examine(const DoctorArguments& arguments, const Catalogue& catalogue) {
     fmt::print("troupe {}\n", TROUPE_VERSION);
     print_findings(all);
   }
-  const bool bad = std::any_of(all.begin(), all.end(),
-                               [](const auto& f) { return f.state == Finding::State::bad; });
-  return bad ? run_failed : success;
+  return std::ranges::count(all, Finding::State::bad, &Finding::state) > 0 ? run_failed : success;
 }
 
 } // namespace

@@ -62,9 +62,8 @@ void add_export_command(CLI::App& app, Action& action) {
       ->required();
   add_choice(command, "--precision", {"fp32", "fp16", "bf16"}, arguments.precision,
              "fp32, fp16, or (not ONNX) bf16");
-  command.add_option("--opset", arguments.onnx.opset, "ONNX: opset version")
-      ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
-      ->capture_default_str();
+  add_number(command, "--opset", arguments.onnx.opset,
+             CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset), "ONNX: opset version");
   command.add_flag("--fold-batch-norm", arguments.onnx.fold_batch_norm,
                    "ONNX: fold batch norms into the convolutions before them");
   command.add_flag("--softmax", arguments.onnx.probabilities,

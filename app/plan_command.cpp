@@ -1,5 +1,6 @@
 // `troupe plan`: predicts what each strategy needs of every worker, and recommends one.
 #include "app/add_command.hpp"
+#include "core/fail.hpp"
 #include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "training/platforms/platforms.hpp"
@@ -117,17 +118,15 @@ void print_json(const Plan& plan) {
   fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
-int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
+Result<int> plan(const PlanArguments& arguments, const Catalogue& catalogue) {
   const auto capabilities = training::machine_capabilities();
   const auto config = load_or_report(arguments.config, capabilities, catalogue);
   if (!config)
     return wrong_input;
-  auto needs = training::measure_needs(*config);
-  if (!needs)
-    return report_error(needs.error());
-  if (!needs->note.empty())
-    report_error(needs->note);
-  const auto made = make_plan(*std::move(needs), *config, capabilities, catalogue);
+  TROUPE_TRY(auto needs, training::measure_needs(*config));
+  if (!needs.note.empty())
+    report_error(needs.note);
+  const auto made = make_plan(std::move(needs), *config, capabilities, catalogue);
   arguments.json ? print_json(made) : print_text(*config, made);
   return success;
 }

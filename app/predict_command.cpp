@@ -129,17 +129,15 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
   return score;
 }
 
-int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
+Result<int> predict(const PredictArguments& arguments, const Catalogue& catalogue) {
   if (arguments.inputs.empty() == arguments.split.empty())
     return report_wrong_input(
         "give either INPUTs (files or folders) or a split of the data set (--split test)");
-  const auto score = run(arguments, catalogue);
-  if (!score)
-    return report_error(score.error());
-  if (score->unreadable == 0)
+  TROUPE_TRY(const auto score, run(arguments, catalogue));
+  if (score.unreadable == 0)
     return success;
-  report_error(fmt::format("{} of {} inputs could not be read", score->unreadable, score->samples));
-  return score->unreadable == score->samples ? wrong_input : run_failed;
+  report_error(fmt::format("{} of {} inputs could not be read", score.unreadable, score.samples));
+  return score.unreadable == score.samples ? wrong_input : run_failed;
 }
 
 } // namespace
@@ -154,9 +152,7 @@ void add_predict_command(CLI::App& app, Action& action) {
   add_choice(command, "--split", {"train", "test"}, arguments.split,
              "Predict this split of the model's data set, and print accuracy and loss");
   command.add_flag("--each", arguments.each, "With --split: also print every prediction");
-  command.add_option("--top", arguments.top, "Classes to print per input")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  add_number(command, "--top", arguments.top, CLI::Range(1, 1 << 20), "Classes to print per input");
   add_choice(command, "--format", {"text", "json", "csv"}, arguments.format, "text, json or csv");
   command.add_flag("--logits", arguments.logits,
                    "Print the model's raw outputs instead of probabilities; in JSON all of them");

@@ -62,7 +62,6 @@ private:
 
   Exposition(const RunInfo& run, bool leads);
   Readiness readiness() const;
-  bool ended() const;
 
   Registry registry_;
   ScrapeTargets targets_;

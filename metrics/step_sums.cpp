@@ -28,10 +28,6 @@ std::optional<double> StepSums::accuracy() const {
   return static_cast<double>(*correct) / static_cast<double>(samples);
 }
 
-std::optional<double> StepSums::mfu() const {
-  return known_ratio(peak_seconds, seconds);
-}
-
 void RecentSteps::add(const StepRecord& step) {
   const double kept =
       std::isfinite(step.seconds) ? std::exp(-std::max(0.0, step.seconds) / memory_seconds) : 1;

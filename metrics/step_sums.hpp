@@ -24,7 +24,7 @@ struct StepSums {
   /// Empty if there are no classes.
   std::optional<double> accuracy() const;
   /// Empty if unknown.
-  std::optional<double> mfu() const;
+  std::optional<double> mfu() const { return known_ratio(peak_seconds, seconds); }
 };
 
 /// Exponentially weighted means of steps, with a time constant of ten seconds of training.

@@ -179,9 +179,9 @@ void RunView::enter(metrics::JobPhase phase) {
   exposition_.enter(phase);
 }
 
-void RunView::refresh(const std::vector<metrics::ActorSample>& actors) {
+void RunView::refresh(const std::vector<metrics::MailboxSample>& actors) {
   for (const auto& actor : actors)
-    registry().record(actor.mailbox);
+    registry().record(actor);
   exposition_.live().record(actors);
   show_unreadable();
   exposition_.live().sample_timeline();

@@ -79,7 +79,7 @@ public:
   void enter(metrics::JobPhase phase);
   /// Updates the open page and the periodic report, and shows the files that were skipped since the
   /// last call. Called once a second.
-  void refresh(const std::vector<metrics::ActorSample>& actors);
+  void refresh(const std::vector<metrics::MailboxSample>& actors);
   /// Writes and shows the outcome of the run, and returns it. The outcome is "failed" if a step, an
   /// epoch or the summary could not be written.
   RunOutcome finish(RunOutcome outcome);

@@ -26,12 +26,6 @@
 
 namespace troupe::metrics {
 
-/// Totals of a role's mailboxes, and the number of its actors in this process.
-struct ActorSample {
-  MailboxSample mailbox;
-  std::int64_t count = 1;
-};
-
 /// Thread-safe. Recording costs a lock and a few additions. JSON is generated on request, only for
 /// the parts that have changed since the last request.
 class LiveRun final : public RunSink {
@@ -64,7 +58,7 @@ public:
   void record(const CheckpointRecord& checkpoint) override;
   /// Records the number of committed steps, in a process that receives no step records.
   void record_steps(std::int64_t steps);
-  void record(const std::vector<ActorSample>& actors);
+  void record(const std::vector<MailboxSample>& actors);
   void record_unreadable(std::int64_t samples);
   /// `leads`: whether this process leads the job.
   void set_nodes(std::vector<NodeRecord> nodes, bool leads);

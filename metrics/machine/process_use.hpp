@@ -4,7 +4,6 @@
 #include "core/cgroups.hpp"
 #include "metrics/records/field.hpp"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -47,11 +46,9 @@ inline constexpr auto fields_of<ProcessUse> = std::tuple{
 /// Reads /proc/self; too slow for frequent calls. Returns empty if it cannot be read.
 std::optional<ProcessUse> process_use();
 
-inline constexpr std::array memory_limits = {"host", "cgroup", "address_space"};
-
 /// A memory limit of the process, and how much of it is used.
 struct HostMemory {
-  std::string limit; ///< one of memory_limits
+  std::string limit; ///< host, cgroup or address_space
   double bytes = 0;  ///< in use, against this limit
   double limit_bytes = 0;
 

@@ -33,7 +33,8 @@ struct RankRange {
 /// Totals since the process began, over all actors of one role.
 struct MailboxSample {
   std::string actor;
-  std::int64_t size = 0; ///< waiting messages now
+  std::int64_t count = 1; ///< actors of the role in this process
+  std::int64_t size = 0;  ///< waiting messages now
   std::int64_t messages = 0;
   double seconds = 0; ///< total waiting time of messages
   double processing_seconds = 0;

@@ -27,10 +27,6 @@ using WallTime = system_clock::time_point;
 
 constexpr std::int64_t steps_of_a_kind = 100000;
 
-Errc errc_of(int number) {
-  return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
-}
-
 /// Named like TensorFlow's and PyTorch's files; `number` distinguishes files of one process and
 /// second.
 std::string file_name(const std::string& host, system_clock::time_point now, int number) {
@@ -124,7 +120,7 @@ Result<EventFile> EventFile::create(const std::filesystem::path& folder, const R
     if (!file && errno == EEXIST)
       continue;
     if (!file)
-      return fail(errc_of(errno), "cannot open {}: {}", echoed(path.string()),
+      return fail(code_of_write(errno), "cannot open {}: {}", echoed(path.string()),
                   std::strerror(errno));
     EventFile events{path, std::move(file), run};
     TROUPE_TRY(events.append(file_version_record(now) + restart_record(now, run.first_step)));
@@ -162,19 +158,13 @@ Status EventFile::append(const EpochRecord& epoch) {
 }
 
 Status EventFile::append(std::string_view record) {
-  for (auto left = record; !left.empty();) {
-    const auto count = ::write(file_.number(), left.data(), left.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0) {
-      const int number = errno;
-      // Records after an incomplete one could not be read.
-      const bool cut = ::ftruncate(file_.number(), size_) == 0 &&
-                       ::lseek(file_.number(), size_, SEEK_SET) == size_;
-      return fail(errc_of(number), "cannot write {}: {}{}", echoed(path_.string()),
-                  std::strerror(number), cut ? "" : " (its last record is incomplete)");
-    }
-    left.remove_prefix(static_cast<std::size_t>(count));
+  if (!net::write_all(file_.number(), record)) {
+    const int number = errno;
+    // Records after an incomplete one could not be read.
+    const bool cut = ::ftruncate(file_.number(), size_) == 0 &&
+                     ::lseek(file_.number(), size_, SEEK_SET) == size_;
+    return fail(code_of_write(number), "cannot write {}: {}{}", echoed(path_.string()),
+                std::strerror(number), cut ? "" : " (its last record is incomplete)");
   }
   size_ += std::ssize(record);
   return {};

@@ -72,13 +72,14 @@ HostSampler::HostSampler(const training::Generation& generation) : work_{generat
 }
 
 /// The samples of a role are the sums of CAF's counters over all its actors.
-std::vector<metrics::ActorSample> HostSampler::actors(caf::actor_system& system) const {
+std::vector<metrics::MailboxSample> HostSampler::actors(caf::actor_system& system) const {
   Collector collector;
   system.metrics().collect(collector);
-  std::vector<metrics::ActorSample> all;
+  std::vector<metrics::MailboxSample> all;
   for (auto& [name, mailbox] : collector.samples) {
-    const auto count = counts_.find(name);
-    all.push_back({std::move(mailbox), count != counts_.end() ? count->second : 1});
+    if (const auto count = counts_.find(name); count != counts_.end())
+      mailbox.count = count->second;
+    all.push_back(std::move(mailbox));
   }
   return all;
 }

@@ -2,7 +2,6 @@
 /// this host.
 #pragma once
 
-#include "metrics/live/live_run.hpp"
 #include "metrics/machine/nvml.hpp"
 #include "metrics/registry/registry.hpp"
 #include "training/generation.hpp"
@@ -27,7 +26,7 @@ public:
   /// Reads a few small files, and makes a few driver calls per GPU.
   void sample(metrics::Registry& registry);
   /// Returns samples by role.
-  std::vector<metrics::ActorSample> actors(caf::actor_system& system) const;
+  std::vector<metrics::MailboxSample> actors(caf::actor_system& system) const;
 
 private:
   std::shared_ptr<const training::LoaderWork> work_;                 ///< null: no generation

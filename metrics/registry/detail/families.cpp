@@ -96,14 +96,8 @@ void write_head(std::string& text, const MetricName& metric) {
                       type_names[static_cast<std::size_t>(metric.type)]);
 }
 
-void write_value(std::string& text, std::string_view name, std::string_view labels,
-                 const prometheus::Gauge& gauge) {
-  write_sample(text, name, "", labels, gauge.Value());
-}
-
-void write_value(std::string& text, std::string_view name, std::string_view labels,
-                 const prometheus::Counter& counter) {
-  write_sample(text, name, "", labels, counter.Value());
+void write_value(std::string& text, std::string_view name, std::string_view labels, double value) {
+  write_sample(text, name, "", labels, value);
 }
 
 void write_value(std::string& text, std::string_view name, std::string_view labels,
@@ -155,17 +149,13 @@ void Families::set(const MetricName& metric, double value, LabelValues labels) {
   gauges_.at(metric.name).value(labels).Set(value);
 }
 
-void Families::forget(const MetricName& metric, LabelValues labels) {
-  gauges_.at(metric.name).forget(labels);
-}
-
 void Families::forget(const MetricName& metric) {
   if (metric.type == MetricType::gauge)
-    gauges_.at(metric.name).forget_all();
+    gauges_.at(metric.name).forget();
   else if (metric.type == MetricType::counter)
-    counters_.at(metric.name).forget_all();
+    counters_.at(metric.name).forget();
   else
-    histograms_.at(metric.name).forget_all();
+    histograms_.at(metric.name).forget();
 }
 
 void Families::add(const MetricName& metric, double amount, LabelValues labels) {

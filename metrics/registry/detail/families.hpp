@@ -11,6 +11,7 @@
 #include <prometheus/registry.h>
 
 #include <atomic>
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -32,10 +33,7 @@ prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
 void write_head(std::string& text, const MetricName& metric);
 
 // Write one line, or several for a histogram. `labels` has the format of label_text().
-void write_value(std::string& text, std::string_view name, std::string_view labels,
-                 const prometheus::Gauge& gauge);
-void write_value(std::string& text, std::string_view name, std::string_view labels,
-                 const prometheus::Counter& counter);
+void write_value(std::string& text, std::string_view name, std::string_view labels, double value);
 void write_value(std::string& text, std::string_view name, std::string_view labels,
                  const prometheus::Histogram& histogram);
 
@@ -60,15 +58,7 @@ public:
     return made;
   }
 
-  void forget(LabelValues labels) {
-    const std::lock_guard lock{mutex_};
-    if (const auto found = series_.find(label_text(metric_, labels)); found != series_.end()) {
-      values_.Remove(found->second);
-      series_.erase(found);
-    }
-  }
-
-  void forget_all() {
+  void forget() {
     const std::lock_guard lock{mutex_};
     for (const auto& [labels, value] : series_)
       values_.Remove(value);
@@ -81,7 +71,10 @@ public:
     if (!series_.empty())
       write_head(text, metric_);
     for (const auto& [labels, value] : series_)
-      write_value(text, metric_.name, labels, *value);
+      if constexpr (std::same_as<Value, prometheus::Histogram>)
+        write_value(text, metric_.name, labels, *value);
+      else
+        write_value(text, metric_.name, labels, value->Value());
   }
 
 private:
@@ -98,8 +91,6 @@ public:
 
   /// Sets a gauge.
   void set(const MetricName& metric, double value, LabelValues labels = {});
-  /// Removes the series.
-  void forget(const MetricName& metric, LabelValues labels);
 
   /// Removes all series of the metric, of any type.
   void forget(const MetricName& metric);
