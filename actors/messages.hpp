@@ -223,6 +223,15 @@ inline auto fields(StepResults& x) {
 
 } // namespace training
 
+namespace nn {
+
+template <class Inspector>
+bool inspect(Inspector& f, PassMode& x) {
+  return actors::inspect_enum(f, x, PassMode::evaluation);
+}
+
+} // namespace nn
+
 namespace metrics {
 
 template <class Inspector>
