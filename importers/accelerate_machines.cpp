@@ -20,7 +20,7 @@ ForeignOutcome map_processes(const ForeignContext& context, const ForeignEntry& 
     return context.world.known
                ? mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
                         "-1 is the number given with --processes")
-               : with_fate(Fate::open, "`devices.count`: set it with --processes N");
+               : ForeignOutcome{Fate::open, "`devices.count`: set it with --processes N"};
   if (!processes || *processes < 1)
     return wrong(entry, "a whole number, at least 1, or -1");
   if (*processes % context.world.machines != 0)
@@ -62,7 +62,7 @@ ForeignSettings address_settings(const ForeignContext& context, const std::strin
 }
 
 ForeignOutcome alone() {
-  return with_fate(Fate::idle, "one machine needs no address");
+  return {Fate::idle, "one machine needs no address"};
 }
 
 ForeignOutcome map_address(const ForeignContext& context, const ForeignEntry& entry) {

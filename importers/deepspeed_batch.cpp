@@ -88,8 +88,8 @@ ForeignOutcome map_accumulation(const ForeignContext&, const ForeignEntry& entry
 
 ForeignOutcome map_managed(const ForeignContext&, const ForeignEntry& entry) {
   if (boolean_of(entry) == true)
-    return with_fate(Fate::built_in, "gradients are averaged over train.accumulate micro-batches");
-  return with_fate(Fate::refused, "a step is always taken after train.accumulate micro-batches");
+    return {Fate::built_in, "gradients are averaged over train.accumulate micro-batches"};
+  return {Fate::refused, "a step is always taken after train.accumulate micro-batches"};
 }
 
 } // namespace

@@ -13,12 +13,12 @@ namespace {
 
 /// cpu_offload: true means offload_optimizer: {device: cpu}.
 ForeignMap old_name_of(std::string target, std::int64_t least_stage) {
-  return [=](const ForeignContext& context, const ForeignEntry& entry) {
+  return [=](const ForeignContext& context, const ForeignEntry& entry) -> ForeignOutcome {
     const auto on = boolean_of(entry);
     if (!on)
       return wrong(entry, "true or false");
     if (!*on || deepspeed_stage(context) < least_stage)
-      return with_fate(Fate::idle, "nothing is offloaded");
+      return {Fate::idle, "nothing is offloaded"};
     const auto firmness = least_stage == 3 ? Firmness::firm : Firmness::weak;
     return mapped({{"parallel.offload", target, firmness}});
   };
@@ -30,18 +30,18 @@ ForeignOutcome map_ratio(const ForeignContext& context, const ForeignEntry& entr
     return wrong(entry, "a number, 0 to 1");
   if (*ratio == 0 || deepspeed_stage(context) == 0 ||
       !is_on(context, "zero_optimization.offload_optimizer.device"))
-    return with_fate(*ratio == 0 ? Fate::left_out : Fate::idle,
-                     "it is only for offloaded state; leave device out to offload nothing");
+    return {*ratio == 0 ? Fate::left_out : Fate::idle,
+            "it is only for offloaded state; leave device out to offload nothing"};
   const bool of_parameters =
       deepspeed_stage(context) == 3 && is_on(context, "zero_optimization.offload_param.device");
   return mapped({{of_parameters ? "parallel.offload.parameters" : "parallel.offload.optimizer",
-                  number_text(*ratio)}});
+                  fmt::format("{}", *ratio)}});
 }
 
 /// The section configures a model's own checkpointing, so a file that sets it uses checkpointing.
 ForeignOutcome map_recompute(const ForeignContext&, const ForeignEntry& entry) {
   if (is_neutral(entry))
-    return with_fate(Fate::idle, fmt::format("{} enables nothing", value_text(entry)));
+    return {Fate::idle, fmt::format("{} enables nothing", value_text(entry))};
   return mapped({{"train.recompute", "block"}}, "results have the same bits as without it");
 }
 

@@ -132,8 +132,8 @@ std::string ImportLine::to_string() const {
 Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
                            const Catalogue& catalogue) {
   Importer importer{options, catalogue};
-  auto document = read_foreign_file(path, path.extension() == ".json" ? ForeignFormat::json
-                                                                      : ForeignFormat::yaml);
+  auto document =
+      read_foreign_file(path, path.extension() == ".json" ? read_foreign_json : read_foreign_yaml);
   if (!document) {
     importer.add(document.error());
     return std::move(importer).finish("accelerate", path);
@@ -142,7 +142,7 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
   ForeignResult second = ForeignDocument{};
   const auto* named = deepspeed_file(*document);
   if (named)
-    second = read_foreign_file(beside(path, named->text), ForeignFormat::hjson);
+    second = read_foreign_file(beside(path, named->text), read_foreign_hjson);
   if (!second)
     importer.add(second.error());
   ForeignContext context{.document = *document,
@@ -173,7 +173,7 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
                           const Catalogue& catalogue) {
   Importer importer{options, catalogue};
-  auto document = read_foreign_file(path, ForeignFormat::hjson);
+  auto document = read_foreign_file(path, read_foreign_hjson);
   if (!document) {
     importer.add(document.error());
     return std::move(importer).finish("deepspeed", path);

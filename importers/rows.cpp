@@ -78,7 +78,7 @@ std::string_view known_section(std::span<const ForeignRow> rows, std::string_vie
 
 ForeignOutcome wrong_section(const ForeignEntry& entry, const std::vector<std::string>& names) {
   if (is_neutral(entry) && entry.kind != ForeignKind::list)
-    return with_fate(Fate::idle, "it is empty");
+    return {Fate::idle, "it is empty"};
   return {Fate::wrong,
           value_text(entry) + " has the wrong type",
           {},

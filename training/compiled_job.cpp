@@ -72,13 +72,14 @@ Status JobCompiler::equip(int worker) {
 Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   TROUPE_TRY(auto model,
              nn::prepare_model(config(), micro_batch_, nn::PassMode::training, engine.passes));
-  compiled_job_->operations = nn::operations_of(model.graph);
+  const auto cost = nn::cost_of(model.graph);
+  compiled_job_->operations = cost.operations;
   if (const auto& recompute = model.recompute) {
     compiled_job_->operations /= 1 + recompute->operations_ratio;
     compiled_job_->recompute = {model.memory.arena_bytes, recompute->arena_without,
                                 recompute->operations_ratio};
   }
-  compiled_job_->operations -= nn::repeated_operations_of(model.graph);
+  compiled_job_->operations -= cost.repeated;
   engine.compile.memory = std::move(model.memory);
   TROUPE_TRY(compiled.train, compiled.device->compile(model.graph, engine.compile));
   compiled.input = nn::input_format(model.graph);

@@ -35,6 +35,7 @@ using OnCsvRow = std::function<Status(const CsvRow&)>;
 /// cell, which is text here. So strict mode is off while such a quote is fed.
 class CsvParse {
 public:
+  /// `on_row` must outlive it; `file` is used in messages.
   CsvParse(std::string_view file, const OnCsvRow& on_row) : file_{file}, on_row_{on_row} {
     csv_init(&parser_, 0);
   }
@@ -42,6 +43,7 @@ public:
   CsvParse& operator=(const CsvParse&) = delete;
   ~CsvParse() { csv_free(&parser_); }
 
+  /// Errors: those of `on_row`; Errc::data, with the line, for quotes that do not fit.
   Status run(std::string_view text, char delimiter) {
     csv_set_delim(&parser_, static_cast<unsigned char>(delimiter));
     if (text.starts_with(byte_order_mark))
@@ -126,13 +128,6 @@ private:
   std::size_t line_ = 1, quote_line_ = 1;
 };
 
-/// Calls `on_row` for each record of `text`. `file` is used in messages. Errors: those of `on_row`;
-/// Errc::data, with the line, for quotes that do not fit.
-Status parse_csv(std::string_view file, std::string_view text, char delimiter,
-                 const OnCsvRow& on_row) {
-  return CsvParse{file, on_row}.run(text, delimiter);
-}
-
 constexpr KindAdvice csv_advice = {.archive = "unpack it, or save the workbook as CSV",
                                    .document = "save its table as CSV first",
                                    .image = "tables are CSV files",
@@ -156,10 +151,11 @@ ColumnNames names_of(const CsvRow& row) {
 ColumnNames names_with(std::string_view text, char delimiter) {
   ColumnNames names;
   // The error that ends the parse after one record is never reported.
-  (void)parse_csv({}, text, delimiter, [&](const CsvRow& row) -> Status {
+  const OnCsvRow take_first = [&](const CsvRow& row) -> Status {
     names = names_of(row);
     return fail(Errc::stopped, "one record is enough");
-  });
+  };
+  (void)CsvParse{{}, take_first}.run(text, delimiter);
   return names;
 }
 
@@ -225,9 +221,10 @@ public:
       : file_{escaped(path.string())}, text_{text}, query_{query} {}
 
   Result<CsvColumns> run() {
-    TROUPE_TRY(parse_csv(file_, text_, query_.delimiter, [this](const CsvRow& row) {
+    const OnCsvRow on_row = [this](const CsvRow& row) {
       return header_ ? add_row(row) : read_header(row);
-    }));
+    };
+    TROUPE_TRY((CsvParse{file_, on_row}.run(text_, query_.delimiter)));
     if (!header_)
       return fail(Errc::data,
                   "{}: the file is empty; its first line must contain the names of the "

@@ -27,10 +27,13 @@ ForeignRows deepspeed_other_rows(); ///< logs, profilers, checkpoints, unsupport
 ForeignWorld deepspeed_world(const ForeignDocument& document);
 
 /// Return a row for each key; all have the same outcome.
-ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys,
+                      std::string_view neutral = {});
 ForeignRows built_in(std::string_view says, std::initializer_list<const char*> keys);
-ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys);
-ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys,
+                     std::string_view neutral = {});
+ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys,
+                    std::string_view neutral = {});
 
 /// Puts `section`, such as "optimizer.", before each key.
 ForeignRows below(std::string_view section, ForeignRows rows);

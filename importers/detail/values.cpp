@@ -113,10 +113,6 @@ ForeignOutcome mapped(ForeignSettings settings, std::string says) {
   return {Fate::mapped, std::move(says), std::move(settings)};
 }
 
-ForeignOutcome with_fate(Fate fate, std::string says) {
-  return {fate, std::move(says)};
-}
-
 ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string suggestion) {
   return {Fate::wrong,
           value_text(entry) + " is not allowed",
@@ -134,10 +130,6 @@ std::string meant(std::string_view name, std::span<const std::string> known,
   const auto near = suggest(name, known);
   const auto possible = known.first(supported);
   return std::ranges::find(possible, near) != possible.end() && near != name ? near : std::string{};
-}
-
-std::string number_text(double value) {
-  return fmt::format("{}", value);
 }
 
 ForeignMap switch_to(std::string key, std::string on, std::string off) {
@@ -158,7 +150,7 @@ ForeignMap count_to(std::string key, std::string allowed) {
 ForeignMap number_to(std::string key, std::string allowed, double least, double most) {
   return [=](const ForeignContext&, const ForeignEntry& entry) {
     const auto value = number_of(entry);
-    return value && *value >= least && *value <= most ? mapped({{key, number_text(*value)}})
+    return value && *value >= least && *value <= most ? mapped({{key, fmt::format("{}", *value)}})
                                                       : wrong(entry, allowed);
   };
 }
@@ -167,7 +159,7 @@ ForeignOutcome if_on(const ForeignEntry& entry, ForeignOutcome on, std::string a
   const auto value = boolean_of(entry);
   if (!value)
     return wrong(entry, std::move(allowed));
-  return *value ? std::move(on) : with_fate(Fate::idle, "false enables nothing");
+  return *value ? std::move(on) : ForeignOutcome{Fate::idle, "false enables nothing"};
 }
 
 ForeignOutcome unknown_word(const ForeignEntry& entry, const std::vector<std::string>& words) {

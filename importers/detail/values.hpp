@@ -35,7 +35,6 @@ std::optional<double> number_at(const ForeignContext& context, std::string_view 
 bool is_on(const ForeignContext& context, std::string_view key);
 
 ForeignOutcome mapped(ForeignSettings settings, std::string says = {});
-ForeignOutcome with_fate(Fate fate, std::string says);
 ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string suggestion = {});
 /// Returns the outcome of an entry that contradicts another key; `what` is a sentence.
 ForeignOutcome contradicts(std::string what);
@@ -43,9 +42,6 @@ ForeignOutcome contradicts(std::string what);
 /// Returns the name in `known` that was probably meant. Empty if troupe does not support that name:
 /// it supports only the first `supported` names, and suggesting another would not help.
 std::string meant(std::string_view name, std::span<const std::string> known, std::size_t supported);
-
-/// Formats a number for YAML.
-std::string number_text(double value);
 
 /// Maps true and false to values of `key`.
 ForeignMap switch_to(std::string key, std::string on = "true", std::string off = "false");

@@ -3,7 +3,6 @@
 // here.
 #include "nn/models/families.hpp"
 #include "nn/models/language.hpp"
-#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -31,7 +30,6 @@ LanguageSize size_of_gpt2(const ModelConfig& model) {
 
 std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
   auto keys = language_keys(model);
-  keys.push_back(width_key(model));
   keys.push_back(
       {.key = {"model.positions",
                &model.positions,
@@ -117,10 +115,7 @@ private:
 
   TensorId block(TensorId x, const std::string& name) {
     builder_.begin_unit(name);
-    const AttentionAttributes heads{.sequence = arguments_.sequence,
-                                    .heads = size_.heads,
-                                    .kv_heads = size_.kv_heads,
-                                    .head_dim = size_.head_dim()};
+    const auto heads = size_.attention(arguments_.sequence);
     const auto qkv = linear(name + ".attn.c_attn", norm(name + ".ln_1", x), 3 * size_.width);
     const auto y =
         builder_.apply(Op::causal_attention, name + ".attn", {qkv}, heads, {"log_sum_exp"});

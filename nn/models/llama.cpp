@@ -2,7 +2,6 @@
 // the initial values of Hugging Face's LlamaForCausalLM.
 #include "nn/models/families.hpp"
 #include "nn/models/language.hpp"
-#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +20,6 @@ constexpr std::array llama_sizes = {LanguageSize{"llama-mini", 6, 384, 6, 2, 102
 
 std::vector<ModelKey> keys_of_llama(ModelConfig& model) {
   auto keys = language_keys(model);
-  keys.push_back(width_key(model));
   keys.push_back({.key = {"model.kv_heads",
                           &model.kv_heads,
                           {.min = 1, .max = 65536},
@@ -94,10 +92,7 @@ private:
   }
 
   TensorId attention(TensorId x, const std::string& name) {
-    const AttentionAttributes heads{.sequence = arguments_.sequence,
-                                    .heads = size_.heads,
-                                    .kv_heads = size_.kv_heads,
-                                    .head_dim = size_.head_dim()};
+    const auto heads = size_.attention(arguments_.sequence);
     const auto q = turned(name + ".q_proj", x, size_.heads);
     const auto k = turned(name + ".k_proj", x, size_.kv_heads);
     const auto v = linear(name + ".v_proj", x, size_.kv_heads * size_.head_dim());

@@ -13,17 +13,8 @@ constexpr const char* input_name = "input";
 constexpr const char* logits_name = "logits";
 constexpr const char* probabilities_name = "probabilities";
 
-/// TensorProto.DataType
-enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10, double_data = 11 };
-
 /// Values in the second file are aligned to pages, so that the file can be mapped.
 constexpr std::uint64_t page = 4096;
-
-DataType data_type(const Initializer& tensor) {
-  if (tensor.type != ElementType::graph)
-    return tensor.type == ElementType::i64 ? integer_data : double_data;
-  return tensor.dtype == DType::f16 ? half_data : real_data;
-}
 
 /// Returns the format version that introduced an opset (onnx/helper.py, VERSION_TABLE).
 std::int64_t ir_version(int opset) {
@@ -71,14 +62,15 @@ Message describe(const Initializer& tensor) {
   Message made;
   for (const auto size : tensor.shape.dims)
     made.integer(1, size);
-  made.integer(2, data_type(tensor));
+  made.integer(2, tensor.type);
   return std::move(made.text(8, tensor.name));
 }
 
 class ModelMaker {
 public:
   ModelMaker(const Graph& graph, const ExportOptions& options)
-      : graph_{graph}, options_{options}, draft_{graph, options.opset, options.dtype} {}
+      : graph_{graph}, options_{options}, draft_{graph, options.dtype == DType::f16 ? half_data
+                                                                                    : real_data} {}
 
   Result<ModelFiles> run() {
     if (options_.opset < oldest_opset || options_.opset > newest_opset)
