@@ -31,7 +31,7 @@ private:
   };
   struct Client {
     std::shared_ptr<training::RankState> rank_state;
-    // Set by its first message, `begin`.
+    // Set by `begin`, which its worker sends before all other messages.
     worker_actor worker = {};
     data::SliceAssignment slice_assignment = {}; ///< of training
     WorkerSupply supplies[2] = {};               ///< by pass mode

@@ -368,7 +368,7 @@ void ShardManagerState::fail(Error error) {
   if (error.code == Errc::collective) {
     failed_ = true;
     for (auto next = in_flight_.begin(); next != in_flight_.end();)
-      commit_if_done((next++)->first); // reports it if it was made, and erases it
+      commit_if_done((next++)->first); // reports the step if it was made, and then erases it
   }
   report(std::move(error), slice_assignment().step_of(pass_));
 }

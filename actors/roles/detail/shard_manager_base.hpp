@@ -1,5 +1,5 @@
-/// The part that all SHARD MANAGERs share: it saves the rank's state, reports failures, and waits
-/// for the end.
+/// The part that all SHARD MANAGERs share: it keeps WORKER's requests, saves the rank's state,
+/// reports failures, and waits for the end.
 #pragma once
 
 #include "actors/resume_in.hpp"
@@ -42,6 +42,7 @@ protected:
   virtual void fail(Error error) = 0;
   /// Answers the requests for parameters that can be answered now.
   virtual void answer_requests() = 0;
+  // Handle the messages of these names (interfaces.hpp).
   virtual void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) = 0;
   virtual void deliver(const collectives::MessagePtr& message) = 0;
 
