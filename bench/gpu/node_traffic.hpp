@@ -3,6 +3,7 @@
 
 #include "core/device/executable.hpp"
 #include "gpu/lowering/plan_registry.hpp"
+#include "gpu/traffic.hpp"
 
 #include <map>
 #include <string>

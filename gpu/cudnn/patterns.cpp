@@ -53,6 +53,7 @@ public:
     tensor(bias, per_channel(problem_.in), problem_.type);
     return affine(x, scale, bias, problem_.x());
   }
+
   /// relu(scale * x + bias).
   Uid normalized_input() {
     const auto normalized = affine_input(uid::x, uid::scale, uid::bias);

@@ -22,8 +22,10 @@ PlanCache::PlanCache(std::filesystem::path folder) : folder_(std::move(folder)) 
 std::optional<ChosenPlan> PlanCache::find(const Target& target, const OperationGraph& graph,
                                           const PlanPolicy& policy) const {
   const auto entry = read_entry(folder_, key_of(target, graph, policy));
-  const auto plan = value_of(entry, "plan"), tag = value_of(entry, "tag"),
-             compiled = value_of(entry, "compiled"), time = value_of(entry, "microseconds");
+  const auto plan = value_of(entry, "plan");
+  const auto tag = value_of(entry, "tag");
+  const auto compiled = value_of(entry, "compiled");
+  const auto time = value_of(entry, "microseconds");
   // cuDNN does not promise to survive damaged text.
   if (!plan.is_string() || !tag.is_string() || !compiled.is_boolean() || !time.is_number() ||
       value_of(entry, "sha256") != digest(plan.get<std::string>()))

@@ -35,9 +35,8 @@ TEST_CASE("damaged and foreign cache entries count as missing and are overwritte
   const auto graph = convolution_forward(testing::small_problem());
   const PlanCache cache(folder.path());
   REQUIRE(choose_plan(target, graph, PlanPolicy{}, &cache));
-  const auto path = std::filesystem::directory_iterator {
-    folder.path()
-    } -> path(); // the only entry
+  const std::filesystem::directory_iterator entries(folder.path());
+  const auto path = entries->path(); // the only entry
   const auto whole = read_bytes(path);
   REQUIRE(whole.size() > 100);
 
