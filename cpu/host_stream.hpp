@@ -48,7 +48,7 @@ public:
   /// Enqueues a task that calls oneDNN primitives that use OpenMP's threads. The team of our
   /// kernels (parallel.hpp) releases these threads in the meantime.
   void enqueue_for_library(Task task) { enqueue(std::move(task), true); }
-  /// Either of the two.
+  /// Does one of the two.
   void enqueue(Task task, bool for_library);
 
   EventPtr record() override;

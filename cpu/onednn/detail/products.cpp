@@ -169,6 +169,8 @@ private:
   };
 
   std::size_t packed_bytes() const { return packing_ ? packing_->bytes() : 0; }
+  /// Scratch of a worker: the library's, then pixels without those between, then f32 values of both
+  /// activations. Each has a place only if needed.
   std::size_t slice_bytes() const {
     return library_bytes_ + pixel_bytes_ + wide_from_bytes_ + wide_to_bytes_;
   }
@@ -201,7 +203,7 @@ private:
   MatrixProduct product_;
   Elements from_{}, to_{};
   const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read, or packed
-  std::optional<WeightPacking> packing_;   ///< packs the parameter for each run, not as a copy
+  std::optional<WeightPacking> packing_;   ///< packs the parameter in each run; no copy is kept
   std::size_t library_bytes_, pixel_bytes_ = 0, wide_from_bytes_ = 0, wide_to_bytes_ = 0;
 };
 
