@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 namespace troupe::training {
 
@@ -57,9 +56,12 @@ std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan)
     return needs.unit_elements[i] > 0 && (needs.unit_frozen.empty() || !needs.unit_frozen[i]);
   };
   std::vector<bool> frozen;
-  for (const auto& bucket : plan.buckets)
-    frozen.push_back(std::ranges::none_of(
-        std::views::iota(bucket.units.first, bucket.units.last + 1), is_trained));
+  for (const auto& bucket : plan.buckets) {
+    bool trained = false;
+    for (auto unit = bucket.units.first; unit <= bucket.units.last; ++unit)
+      trained = trained || is_trained(unit);
+    frozen.push_back(!trained);
+  }
   return frozen;
 }
 

@@ -20,7 +20,8 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 };
 
-/// Orders logits: the largest first, equal ones by rising id, NaN last.
+/// Orders logits: the largest first, equal ones by rising id, NaN last, because sorting needs a
+/// strict weak order.
 inline bool is_likelier(float a, std::int32_t id_of_a, float b, std::int32_t id_of_b) {
   if (std::isnan(a) || std::isnan(b))
     return !std::isnan(a) || (std::isnan(b) && id_of_a < id_of_b);
