@@ -117,7 +117,8 @@ std::string in_one_line(const OrderedJson& value) {
   std::vector<std::string> items;
   for (const auto& [name, item] : value.items())
     items.push_back((value.is_object() ? name + ": " : "") + in_one_line(item));
-  return fmt::format(fmt::runtime(value.is_object() ? "{{{}}}" : "[{}]"), fmt::join(items, ", "));
+  const auto list = fmt::format("{}", fmt::join(items, ", "));
+  return value.is_object() ? "{" + list + "}" : "[" + list + "]";
 }
 
 std::string indentation(std::string_view path) {

@@ -20,10 +20,10 @@ inline Status write_checkpoint(const std::filesystem::path& folder, const Checkp
   return write_state(folder, *state_in_memory(checkpoint));
 }
 
-/// Writes a checkpoint into the store's folder, without its help.
+/// Writes a whole checkpoint into the store's folder. The store does not remember it as valid.
 inline Result<CheckpointStore::Entry> save(const CheckpointStore& store,
                                            const Checkpoint& checkpoint) {
-  const CheckpointStore::Entry entry{checkpoint.step, store.path_of(checkpoint.step)};
+  CheckpointStore::Entry entry{checkpoint.step, store.path_of(checkpoint.step)};
   TROUPE_TRY(make_folders(store.folder()));
   TROUPE_TRY(write_checkpoint(entry.path, checkpoint));
   return entry;

@@ -317,7 +317,8 @@ void ConfigReader::report_unknown(const std::string& path, const Place& name) {
   auto near = suggest(last_part(path), known);
   if (near.empty()) { // right name, wrong section?
     const auto same = std::ranges::find(keys_, last_part(path), &ConfigKey::name);
-    near = same == keys_.end() ? near : same->path;
+    if (same != keys_.end())
+      near = same->path;
   }
   report(name, path, "unknown key", fmt::format("{}", fmt::join(known, ", ")), std::move(near));
 }

@@ -18,7 +18,7 @@ namespace troupe {
 /// the wrong type. Mappings of fields are not values (ConfigReader).
 std::vector<ValueProblem> assign_value(const YAML::Node& node, const ConfigKey& key);
 
-/// Returns the member's value as an editor with the JSON schema sees it.
+/// Returns the member's value as the JSON that the schema describes.
 nlohmann::ordered_json config_value_json(const ConfigKey& key);
 
 /// Names a node for messages: `"abc"`, `12`, `a list`, `null`.
