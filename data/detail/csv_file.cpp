@@ -35,7 +35,7 @@ using OnCsvRow = std::function<Status(const CsvRow&)>;
 /// cell, which is text here. So strict mode is off while such a quote is fed.
 class CsvParse {
 public:
-  /// `on_row` must outlive it; `file` is used in messages.
+  /// `file`, which is for messages, and `on_row` must outlive it.
   CsvParse(std::string_view file, const OnCsvRow& on_row) : file_{file}, on_row_{on_row} {
     csv_init(&parser_, 0);
   }

@@ -117,7 +117,7 @@ inline Status expect_inverse(Op forward, const Attributes& attributes,
   return expect_type(dy, outputs.front(), "dy");
 }
 
-/// Checks an op that computes dx only from dy and the other inputs of the forward op.
+/// Checks an op that computes dx from dy and the `others`: the forward op's inputs after the first.
 template <Op forward, std::size_t others = 0>
 Status check_inverse(const Attributes& attributes, Types in, Types out) {
   TROUPE_TRY(expect_counts(in, 1 + others, out, 1));
