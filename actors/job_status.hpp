@@ -48,7 +48,7 @@ struct JobStatus {
 
 namespace troupe::metrics {
 
-/// What COORDINATOR knows of a node; METRICS fills in the rest where it shows the node.
+/// The fields in messages: COORDINATOR knows these, and METRICS fills in the others for the page.
 inline auto fields(NodeRecord& x) {
   return std::tie(x.name, x.address, x.page, x.version, x.state, x.devices, x.ranks);
 }

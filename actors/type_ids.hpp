@@ -8,7 +8,6 @@
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
 #include "actors/stop_reason.hpp"
-#include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
 #include "metrics/records/generated.hpp"

@@ -3,7 +3,6 @@
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "importers/import.hpp"
-#include "nn/config_check.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 
 #include "core/config/augmentation.hpp"
 #include "core/config/config.hpp"
-#include "core/fail.hpp"
 #include "data/keys.hpp"
 
 #include <algorithm>

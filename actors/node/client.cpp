@@ -3,7 +3,6 @@
 #include "actors/caf_error.hpp"
 #include "actors/node/network.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
 #include "core/threads.hpp"
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include "actors/node/checkpoint_transfer.hpp"
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
 #include "core/units.hpp"
 #include "training/shard_replicas.hpp"
 #include "training/shared_folder.hpp"

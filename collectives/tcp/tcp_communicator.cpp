@@ -8,7 +8,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <initializer_list>
 
 namespace troupe::collectives {
 

@@ -7,7 +7,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <utility>
 
 namespace troupe::gpu {
 

@@ -6,7 +6,7 @@
 #include "inference/exports/exports.hpp"
 #include "inference/exports/weights_file.hpp"
 #include "inference/model_weights.hpp"
-#include "training/hugging_face/config_file.hpp"
+#include "nn/models/hugging_face.hpp"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,6 @@
 #include "nn/ops/record.hpp"
 #include "nn/passes/detail/rewrite.hpp"
 
-#include <algorithm>
 #include <optional>
 
 namespace troupe::nn {

@@ -1,5 +1,6 @@
 // Tests the page of a run: applying changes to a document gives the next document, whatever
 // happens; and the document from the start to the end of a run.
+#include "core/error.hpp"
 #include "metrics/live/live_run.hpp"
 #include "tests/support/records.hpp"
 
@@ -11,6 +12,7 @@
 #include <random>
 #include <thread>
 
+using namespace troupe;
 using namespace troupe::metrics;
 using namespace troupe::testing;
 using namespace std::chrono_literals;

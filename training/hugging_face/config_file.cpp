@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <vector>
 
 namespace troupe::training {
 

@@ -7,7 +7,6 @@
 #include "nn/initialize.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string_view>
 #include <unordered_map>

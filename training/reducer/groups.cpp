@@ -4,7 +4,6 @@
 #include "core/net/peer_endpoint.hpp"
 #include "core/units.hpp"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 

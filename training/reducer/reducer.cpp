@@ -1,7 +1,5 @@
 #include "training/reducer/reducer.hpp"
 
-#include <algorithm>
-
 namespace troupe::training {
 
 using collectives::Values;

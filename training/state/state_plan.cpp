@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 namespace troupe::training {

@@ -6,8 +6,6 @@
 #include "metrics/records/step.hpp"
 #include "training/strategies/async/weight_prediction.hpp"
 
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
