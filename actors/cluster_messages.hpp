@@ -1,7 +1,6 @@
 /// Messages between daemons about the start, the nodes and the end of a job.
 #pragma once
 
-#include "training/job_end.hpp"
 #include "training/node_assignment.hpp"
 
 #include <cstdint>

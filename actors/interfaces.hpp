@@ -34,7 +34,7 @@ using heartbeat_actor = caf::typed_actor<
 using metrics_actor = heartbeat_actor::extend<
     // COORDINATOR: exports the list of nodes to Prometheus, and reports once a second to the
     // leader's METRICS that this node is alive.
-    caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
+    caf::result<void>(atom::join, std::vector<metrics::NodeRecord> nodes, heartbeat_actor leader),
     // COORDINATOR: records a step that all ranks have committed; the end of an epoch, with its
     // evaluation if there was one; the first step of a generation that continues another; a sample
     // of text from a language model in training; a checkpoint that was written or has failed.

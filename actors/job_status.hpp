@@ -1,6 +1,8 @@
 /// The answer of a daemon to `troupe status`.
 #pragma once
 
+#include "metrics/report/run_document.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,21 +10,6 @@
 #include <vector>
 
 namespace troupe::actors {
-
-/// A daemon that takes part in the job.
-struct NodeStatus {
-  std::string name;                 ///< host name
-  std::string address;              ///< HOST:PORT at which other nodes reach it
-  std::string metrics;              ///< HOST:PORT of its /metrics; empty: off
-  std::string version;              ///< of the program
-  std::string state;                ///< joining, active
-  std::vector<std::string> devices; ///< one per worker
-  std::vector<std::int32_t> ranks;  ///< in the job, one per worker
-
-  bool operator==(const NodeStatus&) const = default;
-
-  auto fields() { return std::tie(name, address, metrics, version, state, devices, ranks); }
-};
 
 /// The current wait of a daemon (waits.hpp).
 struct WaitStatus {
@@ -48,7 +35,7 @@ struct JobStatus {
   double loss = 0, samples_per_second = 0;
   std::optional<double> tokens_per_second = {}; ///< of these samples, if they are texts
   std::string error;                            ///< why the job failed; empty: it has not
-  std::vector<NodeStatus> nodes;                ///< the leader first; empty: there is no job yet
+  std::vector<metrics::NodeRecord> nodes;       ///< the leader first; empty: there is no job yet
   WaitStatus wait = {};                         ///< of the daemon that answers
 
   auto fields() {
@@ -58,3 +45,12 @@ struct JobStatus {
 };
 
 } // namespace troupe::actors
+
+namespace troupe::metrics {
+
+/// The fields in messages: COORDINATOR knows these, and METRICS fills in the others for the page.
+inline auto fields(NodeRecord& x) {
+  return std::tie(x.name, x.address, x.page, x.version, x.state, x.devices, x.ranks);
+}
+
+} // namespace troupe::metrics

@@ -7,9 +7,7 @@
 #include "core/device/executable.hpp"
 #include "data/slice_assignment.hpp"
 #include "metrics/records/checkpoint.hpp"
-#include "metrics/records/collective_use.hpp"
-#include "metrics/records/loss_scaling.hpp"
-#include "metrics/records/reads.hpp"
+#include "metrics/records/step.hpp"
 #include "metrics/records/worker.hpp"
 #include "metrics/registry/job_phase.hpp"
 #include "training/input/micro_batch.hpp"
@@ -222,6 +220,15 @@ inline auto fields(StepResults& x) {
 }
 
 } // namespace training
+
+namespace nn {
+
+template <class Inspector>
+bool inspect(Inspector& f, PassMode& x) {
+  return actors::inspect_enum(f, x, PassMode::evaluation);
+}
+
+} // namespace nn
 
 namespace metrics {
 

@@ -5,7 +5,6 @@
 #include "actors/membership/member_list.hpp"
 #include "actors/node/drain.hpp"
 #include "actors/node/generation_builder.hpp"
-#include "actors/node/introduction.hpp"
 #include "actors/node/linger.hpp"
 #include "actors/node/listen_address.hpp"
 #include "actors/node/network.hpp"
@@ -19,7 +18,7 @@
 #include "core/net/tls.hpp"
 #include "core/units.hpp"
 #include "metrics/exposition.hpp"
-#include "metrics/http/password_file.hpp"
+#include "metrics/http/endpoint.hpp"
 #include "metrics/push/push_gateway.hpp"
 
 #include <limits>
@@ -84,7 +83,6 @@ private:
   node_actor spawn_node();
   std::string metrics_address() const;
   consensus_actor spawn_consensus();
-  Status publish();
   void tell_started();
   RunOutcome run();
 
@@ -150,26 +148,13 @@ std::string NodeRuntime::metrics_address() const {
   return bound ? reachable_address(*bound, config_.cluster) : "";
 }
 
-/// Listens at cluster.listen. That address becomes this node's name.
-Status NodeRuntime::publish() {
-  const auto& cluster = config_.cluster;
-  auto listen = *parse_endpoint(cluster.listen);
-  TROUPE_TRY(listen.port, actors::publish(node_, listen, network_));
-  address_ = advertised_address(listen, cluster);
-  log_->info("daemon at {}", address_);
-  TROUPE_TRY(process_, collectives::make_secret());
-  consensus_ = spawn_consensus();
-  caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, consensus_);
-  return {};
-}
-
 consensus_actor NodeRuntime::spawn_consensus() {
   ConsensusSetup setup{
       .self = {address_, process_},
       .detection = config_.cluster.timeouts.detection,
       .connect =
           [this](const std::string& address, const consensus_actor& consensus) {
-            introduce({system_, network_, config_.cluster.timeouts.detection}, {address_, process_},
+            introduce(system_, network_, config_.cluster.timeouts.detection, {address_, process_},
                       consensus, address);
           },
       .moved =
@@ -228,7 +213,14 @@ RunOutcome NodeRuntime::run() {
 
 Result<RunEnd> NodeRuntime::take_part() {
   if (options_.daemon) {
-    TROUPE_TRY(publish());
+    const auto& cluster = config_.cluster;
+    auto listen = *parse_endpoint(cluster.listen);
+    TROUPE_TRY(listen.port, publish(node_, listen, network_));
+    address_ = advertised_address(listen, cluster); // this node's name from now on
+    log_->info("daemon at {}", address_);
+    TROUPE_TRY(process_, collectives::make_secret());
+    consensus_ = spawn_consensus();
+    caf::anon_send(node_, atom::vote_v, training::Voter{address_, process_}, consensus_);
     tell_started();
   }
   auto outcome = run();

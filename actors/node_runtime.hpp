@@ -3,6 +3,7 @@
 
 #include "core/config/forward.hpp"
 #include "core/error.hpp"
+#include "metrics/console/console.hpp"
 #include "metrics/records/run.hpp"
 
 #include <functional>
@@ -11,12 +12,10 @@
 
 namespace troupe::actors {
 
-enum class LogFormat : std::uint8_t { plain, json };
-
 struct RunOptions {
   bool quiet = false;
   bool verbose = false; ///< logs more, unless quiet
-  LogFormat log_format = LogFormat::plain;
+  metrics::LogFormat log_format = metrics::LogFormat::text;
   std::string version;     ///< of the program
   std::string config_text; ///< the resolved config, saved with the run
   std::string trace = {};  ///< file for a timeline (metrics/trace.hpp); empty: none

@@ -8,7 +8,6 @@
 #include "actors/membership/links.hpp"
 #include "actors/messages.hpp"
 #include "actors/stop_reason.hpp"
-#include "core/checkpoint/checkpoint.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/records/epoch.hpp"
 #include "metrics/records/generated.hpp"
@@ -47,7 +46,7 @@ using GeneratedRecordPtr = std::shared_ptr<const metrics::GeneratedRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
-/// The totals of a run over its earlier generations (roles/detail/run_totals.hpp).
+/// The totals of a run over its earlier generations (roles/coordinator.hpp).
 struct RunTotals;
 using RunTotalsPtr = std::shared_ptr<const RunTotals>;
 /// The outputs of a run: console, log, folder, page, exposition (roles/run_view.hpp).
@@ -89,8 +88,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::training::NodeAssignment))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobEnd))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))
-  CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::NodeStatus>))
+  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::NodeRecord))
+  CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::metrics::NodeRecord>))
 
   CAF_ADD_ATOM(troupe, troupe::atom, advance)
   CAF_ADD_ATOM(troupe, troupe::atom, batch)

@@ -3,6 +3,7 @@
 #include "actors/node/waits.hpp"
 #include "app/add_command.hpp"
 #include "core/escape.hpp"
+#include "core/fail.hpp"
 #include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 
@@ -77,7 +78,7 @@ Json to_json(const actors::JobStatus& status) {
   for (const auto& node : status.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"address", node.address},
-                             {"metrics", node.metrics},
+                             {"metrics", node.page},
                              {"version", node.version},
                              {"state", node.state},
                              {"devices", node.devices},
@@ -140,17 +141,15 @@ void print_text(const actors::JobStatus& status) {
   print_nodes(status);
 }
 
-int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
+Result<int> show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
   const auto options = options_or_report(arguments, catalogue);
   if (!options)
     return wrong_input;
-  const auto status = actors::ask_status(*options);
-  if (!status)
-    return report_error(status.error());
+  TROUPE_TRY(const auto status, actors::ask_status(*options));
   if (arguments.json)
-    fmt::print("{}\n", to_json(*status).dump(2));
+    fmt::print("{}\n", to_json(status).dump(2));
   else
-    print_text(*status);
+    print_text(status);
   return success;
 }
 
@@ -166,53 +165,44 @@ std::string what_follows(const actors::JobStatus& before, bool leaves_others) {
                        : "finishes its steps, saves, and stops";
 }
 
-int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
+Result<int> stop(const ClientArguments& arguments, const Catalogue& catalogue) {
   const auto options = options_or_report(arguments, catalogue);
   if (!options)
     return wrong_input;
-  const auto before = actors::ask_to_stop(
-      *options, arguments.node ? actors::StopReason::node : actors::StopReason::job,
-      arguments.wait);
-  if (!before)
-    return report_error(before.error());
+  const auto reason = arguments.node ? actors::StopReason::node : actors::StopReason::job;
+  TROUPE_TRY(const auto before, actors::ask_to_stop(*options, reason, arguments.wait));
   fmt::print("{} {}\n", arguments.daemon,
-             arguments.wait ? "has stopped" : what_follows(*before, arguments.node));
+             arguments.wait ? "has stopped" : what_follows(before, arguments.node));
   return success;
 }
 
 std::pair<CLI::App&, ClientArguments&>
 add_client_command(CLI::App& app, Action& action, const char* name, const char* help,
-                   int (*run)(const ClientArguments&, const Catalogue&)) {
+                   Result<int> (*run)(const ClientArguments&, const Catalogue&)) {
   const auto added = add_command<ClientArguments>(app, action, name, help, run);
   auto& [command, arguments] = added;
-  command
-      .add_option("daemon", arguments.daemon,
-                  "Address on which the daemon listens (cluster.listen)")
-      ->required()
-      ->type_name("HOST:PORT");
-  auto* config = command.add_option("--config", arguments.config,
-                                    "Use the certificates in cluster.tls of this file");
-  config->type_name("CONFIG");
-  auto* certificate =
-      command.add_option("--tls-cert", arguments.tls.certificate, "Client certificate (PEM)");
-  auto* key = command.add_option("--tls-key", arguments.tls.key,
-                                 "Private key of the client certificate (PEM)");
-  auto* ca = command.add_option("--tls-ca", arguments.tls.ca,
-                                "Certificate of the trusted authority (PEM)");
-  certificate->type_name("FILE")->needs(key, ca)->excludes(config);
-  key->type_name("FILE")->needs(certificate);
-  ca->type_name("FILE")->needs(certificate);
-  command
-      .add_option("--tls-name", arguments.tls.names,
-                  "Accept the daemon only if its certificate is for this name")
-      ->type_name("NAME")
+  add_value(command, "daemon", "HOST:PORT", arguments.daemon,
+            "Address on which the daemon listens (cluster.listen)")
+      ->required();
+  auto* config = add_value(command, "--config", "CONFIG", arguments.config,
+                           "Use the certificates in cluster.tls of this file");
+  auto* certificate = add_value(command, "--tls-cert", "FILE", arguments.tls.certificate,
+                                "Client certificate (PEM)");
+  auto* key = add_value(command, "--tls-key", "FILE", arguments.tls.key,
+                        "Private key of the client certificate (PEM)");
+  auto* ca = add_value(command, "--tls-ca", "FILE", arguments.tls.ca,
+                       "Certificate of the trusted authority (PEM)");
+  certificate->needs(key, ca)->excludes(config);
+  key->needs(certificate);
+  ca->needs(certificate);
+  add_value(command, "--tls-name", "NAME", arguments.tls.names,
+            "Accept the daemon only if its certificate is for this name")
       ->needs(certificate)
       ->allow_extra_args(false)
       ->check([](const std::string& given) {
         return given.empty() ? std::string{"the name is empty"} : std::string{};
       });
-  command.add_option("--timeout", arguments.timeout, "Time limit of the whole request")
-      ->type_name("TIME")
+  add_value(command, "--timeout", "TIME", arguments.timeout, "Time limit of the whole request")
       ->capture_default_str();
   return added;
 }

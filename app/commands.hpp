@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/config/load.hpp"
+#include "core/launch/launcher.hpp"
 
 #include <functional>
 #include <optional>
@@ -13,6 +14,10 @@
 
 namespace CLI {
 class App;
+class Option;
+} // namespace CLI
+namespace troupe::inference {
+struct SavedModelOptions;
 }
 
 namespace troupe::app {
@@ -65,6 +70,24 @@ struct ConfigArguments {
   std::vector<std::string> overrides;
 };
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments, bool required = true);
+
+/// MODEL, and options for data that it lacks, shared by the commands that use a trained model.
+/// Warnings are printed on stderr.
+void add_model_arguments(CLI::App& command, inference::SavedModelOptions& model);
+
+// --launcher, for daemons started by torchrun or SLURM.
+
+/// Adds --launcher, stored in `name`; empty: started without a launcher.
+CLI::Option* add_launcher_option(CLI::App& command, std::string& name);
+
+/// Reads this process's part of the job from its environment. Errors: those of read_launcher();
+/// invalid_input, if the config has a key that only one process of this host can have.
+Result<LaunchedProcess> find_part(const std::string& launcher, const ConfigArguments& arguments,
+                                  const Catalogue& catalogue);
+
+/// Makes own_gpu() the only GPU that this process sees. Call before any GPU is used. Error: that of
+/// own_gpu().
+Status show_own_gpu(const LaunchedProcess& process);
 
 /// Loads the config. On failure reports every problem on stderr and returns empty.
 std::optional<Config> load_or_report(const ConfigArguments& arguments,

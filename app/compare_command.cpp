@@ -7,7 +7,7 @@
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "metrics/machine/host_memory.hpp"
+#include "metrics/machine/process_use.hpp"
 #include "metrics/number_format.hpp"
 #include "metrics/page/page.hpp"
 #include "metrics/report/comparison.hpp"
@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,12 +96,11 @@ public:
       const std::string& precision)
       : catalogue_{catalogue}, path_{arguments.config.path}, overrides_{arguments.config.overrides},
         name_{strategy + "-" + precision}, output_{arguments.output}, run_{strategy, precision} {
-    for (auto& setting : settings_of(strategy, offload_ratio(arguments.config, catalogue)))
-      overrides_.push_back(std::move(setting));
-    for (const auto& setting :
-         {"precision.mode=" + precision, "run.name=" + name_, "run.output=" + output_.string(),
-          std::string{"checkpoint.resume=never"}})
-      overrides_.push_back(setting);
+    std::ranges::move(settings_of(strategy, offload_ratio(arguments.config, catalogue)),
+                      std::back_inserter(overrides_));
+    overrides_.insert(overrides_.end(),
+                      {"precision.mode=" + precision, "run.name=" + name_,
+                       "run.output=" + output_.string(), "checkpoint.resume=never"});
   }
 
   /// Trains, unless the same config has already been trained in this folder. If the config is
@@ -251,17 +251,15 @@ bool knows_all_names(const CompareArguments& arguments) {
   return all;
 }
 
-int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue) {
+Result<int> compare_modes(const CompareArguments& arguments, const Catalogue& catalogue) {
   if (!knows_all_names(arguments))
     return wrong_input;
-  const auto comparison = compare(arguments, catalogue);
-  if (!comparison)
-    return report_error(comparison.error());
-  fmt::print("\n{}", to_markdown(*comparison));
-  if (comparison->title.empty())
-    return report_wrong_input(comparison->runs.back().problem);
+  TROUPE_TRY(const auto comparison, compare(arguments, catalogue));
+  fmt::print("\n{}", to_markdown(comparison));
+  if (comparison.title.empty())
+    return report_wrong_input(comparison.runs.back().problem);
   const auto completed = [](const auto& run) { return run.problem.empty(); };
-  return std::ranges::all_of(comparison->runs, completed) ? success : run_failed;
+  return std::ranges::all_of(comparison.runs, completed) ? success : run_failed;
 }
 
 /// Appends the folder to names that several runs share.
@@ -301,13 +299,13 @@ Result<metrics::Comparison> read_runs(const CompareArguments& arguments) {
   return comparison;
 }
 
-Status compare_runs(const CompareArguments& arguments) {
+Result<int> compare_runs(const CompareArguments& arguments) {
   TROUPE_TRY(const auto comparison, read_runs(arguments));
   TROUPE_TRY(make_folders(arguments.output));
   TROUPE_TRY(write_tables(arguments.output, comparison));
   fmt::print("{}\npage: {}\n", to_markdown(comparison),
              (fs::path{arguments.output} / "compare.html").string());
-  return {};
+  return success;
 }
 
 /// Requires either CONFIG with --strategies, or --runs.
@@ -328,28 +326,23 @@ void add_compare_command(CLI::App& app, Action& action) {
       "compare", "Compare strategies and precisions on the same job, or existing runs: a table of "
                  "time, memory and accuracy or perplexity, and curves");
   add_config_arguments(*command, arguments->config, false);
-  command
-      ->add_option("--strategies", arguments->strategies,
-                   "Values of parallel.strategy; NAME_offload also offloads to the host's memory")
-      ->type_name("NAME,...")
+  add_value(*command, "--strategies", "NAME,...", arguments->strategies,
+            "Values of parallel.strategy; NAME_offload also offloads to the host's memory")
       ->delimiter(',');
-  command->add_option("--precisions", arguments->precisions, "Values of precision.mode")
-      ->type_name("NAME,...")
+  add_value(*command, "--precisions", "NAME,...", arguments->precisions, "Values of precision.mode")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--runs", arguments->runs, "Folders of runs to compare; nothing is trained")
-      ->type_name("FOLDER")
+  add_value(*command, "--runs", "FOLDER", arguments->runs,
+            "Folders of runs to compare; nothing is trained")
       ->excludes("config", "--strategies", "--precisions", "--set");
-  command
-      ->add_option("--output", arguments->output,
-                   "Folder for the table and the runs; completed runs in it are reused")
-      ->type_name("FOLDER")
+  add_value(*command, "--output", "FOLDER", arguments->output,
+            "Folder for the table and the runs; completed runs in it are reused")
       ->capture_default_str();
   command->callback([&action, arguments] {
     require_one_kind(*arguments);
     action = [arguments](const Catalogue& catalogue) {
-      return arguments->runs.empty() ? compare_modes(*arguments, catalogue)
-                                     : exit_code_of(compare_runs(*arguments));
+      return exit_code_of(arguments->runs.empty() ? compare_modes(*arguments, catalogue)
+                                                  : compare_runs(*arguments));
     };
   });
 }

@@ -24,20 +24,14 @@ constexpr std::pair<std::string_view, std::string_view> keys_of_options[] = {
     {"--precision", "precision.mode"}};
 
 /// Collects the candidates that start with a word.
-class Candidates {
-public:
-  explicit Candidates(std::string word) : word_{std::move(word)} {}
+struct Candidates {
+  std::string word;
+  Lines lines = {};
 
   void add(const std::string& candidate, const std::string& help) {
-    if (candidate.starts_with(word_))
+    if (candidate.starts_with(word))
       lines.push_back(candidate + "\t" + help);
   }
-
-  const std::string& word() const { return word_; }
-  Lines lines;
-
-private:
-  std::string word_;
 };
 
 Lines values_of(const ConfigKey& key) {
@@ -47,7 +41,7 @@ Lines values_of(const ConfigKey& key) {
 /// Adds KEY= for every key and field, or KEY=VALUE for the values of one.
 void add_settings(Candidates& to, const std::string& before, const Catalogue& catalogue) {
   auto config = default_config(catalogue);
-  const bool has_key = to.word().find('=', before.size()) != std::string::npos;
+  const bool has_key = to.word.find('=', before.size()) != std::string::npos;
   for (const auto& key : with_fields(config_keys(config, catalogue))) {
     if (key.hidden)
       continue;
@@ -161,7 +155,6 @@ Lines complete_names(const Begun& begun, const std::string& word) {
   return found.lines;
 }
 
-/// Returns completions of the last word, which may be empty.
 Lines completions(const CLI::App& program, std::span<const std::string> words,
                   const Catalogue& catalogue) {
   const std::string word = words.empty() ? "" : words.back();

@@ -132,11 +132,10 @@ void add_completion_command(CLI::App& app, Action& action) {
       [program = app.get_name()](const CompletionArguments& given) {
         return print_script(given, program);
       });
-  command.add_option("shell", arguments.shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command.add_option("-o,--output", arguments.output, "Write to this file instead of stdout")
-      ->type_name("FILE");
+  add_choice(command, "shell", {"bash", "zsh", "fish"}, arguments.shell, "bash, zsh or fish")
+      ->required();
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write to this file instead of stdout");
 }
 
 } // namespace troupe::app

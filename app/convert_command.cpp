@@ -63,21 +63,15 @@ void add_convert_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<ConvertArguments>(
       app, action, "convert",
       "Convert a checkpoint, or another program's safetensors file, to another format", convert);
-  command.add_option("FROM", arguments.from, "A checkpoint, or a safetensors file")
-      ->required()
-      ->type_name("MODEL");
-  command.add_option("TO", arguments.to, "The new checkpoint's folder, or file")
-      ->required()
-      ->type_name("PATH");
-  command
-      .add_option("--to", arguments.form,
-                  "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
-                  "only the weights, in one file")
-      ->check(CLI::IsMember({"full", "sharded", "safetensors"}))
-      ->capture_default_str();
-  command.add_option("--parts", arguments.parts, "Number of files of a sharded checkpoint")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
+  add_value(command, "FROM", "MODEL", arguments.from, "A checkpoint, or a safetensors file")
+      ->required();
+  add_value(command, "TO", "PATH", arguments.to, "The new checkpoint's folder, or file")
+      ->required();
+  add_choice(command, "--to", {"full", "sharded", "safetensors"}, arguments.form,
+             "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
+             "only the weights, in one file");
+  add_number(command, "--parts", arguments.parts, CLI::Range(1, 65536),
+             "Number of files of a sharded checkpoint");
   command.add_flag("--force", arguments.force, "Replace an existing file or checkpoint");
 }
 

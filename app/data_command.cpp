@@ -2,6 +2,7 @@
 #include "app/add_command.hpp"
 #include "core/config/config.hpp"
 #include "core/escape.hpp"
+#include "core/fail.hpp"
 #include "data/check.hpp"
 #include "data/normalization.hpp"
 #include "metrics/json_values.hpp"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace troupe::app {
 
@@ -91,12 +93,10 @@ Json to_json(const SplitCheck& check) {
 }
 
 Json to_json(const data::Normalization& normalization, std::int64_t channels) {
-  Json mean = Json::array(), deviation = Json::array();
-  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
-    mean.push_back(normalization.mean[c]);
-    deviation.push_back(normalization.deviation[c]);
-  }
-  return {{"mean", mean}, {"std", deviation}};
+  const auto used = [channels](const auto& values) {
+    return std::vector(values.begin(), values.begin() + channels);
+  };
+  return {{"mean", used(normalization.mean)}, {"std", used(normalization.deviation)}};
 }
 
 void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_json) {
@@ -118,7 +118,7 @@ void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_
   fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
-int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) {
+Result<int> check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) {
   const auto config = load_or_report(arguments.config, Capabilities::all(), catalogue);
   if (!config)
     return wrong_input;
@@ -126,10 +126,8 @@ int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) 
   for (const auto split : {data::Split::train, data::Split::test}) {
     if (split == data::Split::test && config->train.evaluate_every == 0)
       continue; // a run would not open it either
-    auto check = data::check_split(*config, split);
-    if (!check)
-      return report_error(check.error());
-    checks.push_back(*std::move(check));
+    TROUPE_TRY(auto check, data::check_split(*config, split));
+    checks.push_back(std::move(check));
   }
   print(*config, checks, arguments.json);
   const bool whole =

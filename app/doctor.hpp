@@ -1,8 +1,6 @@
 /// The checks of `troupe doctor`.
 #pragma once
 
-#include "core/config/forward.hpp"
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,11 +23,7 @@ void print_findings(const Findings& findings);
 
 /// Findings of every platform, the host first.
 Findings platform_findings();
-/// Findings about the clocks of this machine.
-Findings clock_findings();
 /// Versions of the libraries, as compiled and as loaded.
 Findings library_findings();
-/// Whether a config's ports are free.
-Findings network_findings(const Config& config);
 
 } // namespace troupe::app

@@ -1,6 +1,5 @@
 // `troupe evaluate`: measures how well a language model predicts text.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "inference/evaluate_text.hpp"
@@ -81,11 +80,9 @@ void add_evaluate_command(CLI::App& app, Action& action) {
       app, action, "evaluate",
       "Measure the loss, perplexity and bits per byte of a language model on texts", print_score);
   add_model_arguments(command, arguments.model);
-  command
-      .add_option("--data", arguments.data,
-                  "A text, a folder of texts or a token file; default: the run's evaluation "
-                  "texts. Required for a Hugging Face folder")
-      ->type_name("TEXT");
+  add_value(command, "--data", "TEXT", arguments.data,
+            "A text, a folder of texts or a token file; default: the run's evaluation "
+            "texts. Required for a Hugging Face folder");
   command.add_flag("--json", arguments.json, "Print JSON");
 }
 

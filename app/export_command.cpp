@@ -1,6 +1,5 @@
 // `troupe export`: writes a trained model as a file for other programs.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/graph/precision.hpp"
@@ -55,20 +54,16 @@ void add_export_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<ExportArguments>(
       app, action, "export", "Write a trained model as a file for other programs", export_model);
   add_model_arguments(command, arguments.model);
-  command.add_option("--format", arguments.format, "onnx, safetensors or huggingface")
-      ->required()
-      ->check(CLI::IsMember({"onnx", "safetensors", "huggingface"}));
-  command
-      .add_option("-o,--output", arguments.output,
-                  "The file to write; for huggingface a new folder")
-      ->required()
-      ->type_name("FILE");
-  command.add_option("--precision", arguments.precision, "fp32, fp16, or (not ONNX) bf16")
-      ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
-      ->capture_default_str();
-  command.add_option("--opset", arguments.onnx.opset, "ONNX: opset version")
-      ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
-      ->capture_default_str();
+  add_choice(command, "--format", {"onnx", "safetensors", "huggingface"}, arguments.format,
+             "onnx, safetensors or huggingface")
+      ->required();
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "The file to write; for huggingface a new folder")
+      ->required();
+  add_choice(command, "--precision", {"fp32", "fp16", "bf16"}, arguments.precision,
+             "fp32, fp16, or (not ONNX) bf16");
+  add_number(command, "--opset", arguments.onnx.opset,
+             CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset), "ONNX: opset version");
   command.add_flag("--fold-batch-norm", arguments.onnx.fold_batch_norm,
                    "ONNX: fold batch norms into the convolutions before them");
   command.add_flag("--softmax", arguments.onnx.probabilities,

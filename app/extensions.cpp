@@ -4,7 +4,6 @@
 #include "core/fail.hpp"
 #include "nn/config_check.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

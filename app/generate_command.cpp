@@ -1,6 +1,5 @@
 // `troupe generate`: continues a text with a language model.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "core/fail.hpp"
 #include "inference/continuation.hpp"
 #include "metrics/json_values.hpp"
@@ -115,27 +114,14 @@ CLI::Validator whole_number() {
 }
 
 void add_sampling_options(CLI::App& command, training::SamplingOptions& sampling) {
-  command
-      .add_option(
-          "--temperature", sampling.temperature,
-          "Sampling temperature: lower values prefer likelier tokens; 0: always the likeliest")
-      ->check(number_between(0, 1000))
-      ->capture_default_str();
-  command
-      .add_option("--top-k", sampling.top_k,
-                  "Sample from only this many of the likeliest tokens; 0: all")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
-  command
-      .add_option("--top-p", sampling.top_p,
-                  "Sample from only the likeliest tokens whose probabilities add up to this")
-      ->check(number_between(0, 1))
-      ->capture_default_str();
-  command
-      .add_option("--seed", sampling.seed,
-                  "Seed of the sampling; the same seed gives the same text")
-      ->check(whole_number())
-      ->capture_default_str();
+  add_number(command, "--temperature", sampling.temperature, number_between(0, 1000),
+             "Sampling temperature: lower values prefer likelier tokens; 0: always the likeliest");
+  add_number(command, "--top-k", sampling.top_k, CLI::Range(0, 1 << 24),
+             "Sample from only this many of the likeliest tokens; 0: all");
+  add_number(command, "--top-p", sampling.top_p, number_between(0, 1),
+             "Sample from only the likeliest tokens whose probabilities add up to this");
+  add_number(command, "--seed", sampling.seed, whole_number(),
+             "Seed of the sampling; the same seed gives the same text");
 }
 
 } // namespace
@@ -144,13 +130,10 @@ void add_generate_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<GenerateArguments>(
       app, action, "generate", "Continue a text with a language model", generate);
   add_model_arguments(command, arguments.model);
-  command
-      .add_option("prompt", arguments.options.prompt,
-                  "Start of the text; -: standard input; default: a new document")
-      ->type_name("PROMPT");
-  command.add_option("--tokens", arguments.options.tokens, "Maximum number of generated tokens")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+  add_value(command, "prompt", "PROMPT", arguments.options.prompt,
+            "Start of the text; -: standard input; default: a new document");
+  add_number(command, "--tokens", arguments.options.tokens, CLI::Range(1, 1 << 24),
+             "Maximum number of generated tokens");
   add_sampling_options(command, arguments.options.sampling);
   command.add_flag("--json", arguments.json, "Print one JSON document at the end");
   command.add_flag("--quiet", arguments.quiet, "Print only the text");

@@ -61,9 +61,8 @@ void add_help_commands(CLI::App& app, Action& action) {
   auto [of_command, words] =
       add_command<Words>(app, action, "help", "Print what a command does, and its options",
                          [&app](const Words& given) { return help(app, given); });
-  of_command
-      .add_option("command", words, "The command, such as config check; default: all commands")
-      ->type_name("COMMAND");
+  add_value(of_command, "command", "COMMAND", words,
+            "The command, such as config check; default: all commands");
 
   auto* version = app.add_subcommand("version", "Print the version");
   add_verbose_flag(*version, "Also print the build type, devices and libraries");

@@ -3,7 +3,6 @@
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "importers/import.hpp"
-#include "nn/config_check.hpp"
 
 #include <fmt/format.h>
 
@@ -100,22 +99,16 @@ int run_import(const Program& program, const ImportArguments& arguments,
 void add_options(CLI::App& command, ImportArguments& arguments) {
   auto* keys = command.add_flag("--keys", arguments.keys,
                                 "Print a table of all keys and how each is translated");
-  command.add_option("file", arguments.path, "The file to import")->type_name("FILE");
-  command
-      .add_option("-o,--output", arguments.output,
-                  "Write the config to this file instead of stdout")
-      ->type_name("FILE")
+  add_value(command, "file", "FILE", arguments.path, "The file to import");
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write the config to this file instead of stdout")
       ->excludes(keys);
   command.add_flag("--force", arguments.force, "Replace an existing file");
-  command
-      .add_option("--processes", arguments.options.processes,
-                  "Total number of workers, if the file does not contain it")
-      ->type_name("N")
+  add_value(command, "--processes", "N", arguments.options.processes,
+            "Total number of workers, if the file does not contain it")
       ->check(CLI::Range(1, 1 << 20));
-  command
-      .add_option("--steps-per-epoch", arguments.options.steps_per_epoch,
-                  "Convert the lengths of the warm-up and of the run from steps to epochs")
-      ->type_name("N")
+  add_value(command, "--steps-per-epoch", "N", arguments.options.steps_per_epoch,
+            "Convert the lengths of the warm-up and of the run from steps to epochs")
       ->check(CLI::Range(1, 1 << 30));
   command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,
                    "Leave out unknown keys, and unsupported keys that change training results");

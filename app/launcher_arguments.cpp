@@ -1,5 +1,4 @@
-#include "app/launcher_arguments.hpp"
-
+#include "app/commands.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 

@@ -249,12 +249,9 @@ void add_manual_command(CLI::App& app, Action& action) {
       [&app](const ManualArguments& given, const Catalogue& catalogue) {
         return print_or_write(app, given, catalogue);
       });
-  command
-      .add_option("command", arguments.page,
-                  "A command or a page; troupe.yaml describes the config file")
-      ->type_name("COMMAND");
-  command.add_option("--folder", arguments.folder, "Write all pages to this folder")
-      ->type_name("FOLDER");
+  add_value(command, "command", "COMMAND", arguments.page,
+            "A command or a page; troupe.yaml describes the config file");
+  add_value(command, "--folder", "FOLDER", arguments.folder, "Write all pages to this folder");
 }
 
 } // namespace troupe::app

@@ -1,7 +1,6 @@
-#include "app/model_arguments.hpp"
-
 #include "app/commands.hpp"
 #include "app/report_error.hpp"
+#include "inference/saved_model.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,5 +1,6 @@
 // `troupe plan`: predicts what each strategy needs of every worker, and recommends one.
 #include "app/add_command.hpp"
+#include "core/fail.hpp"
 #include "metrics/json_values.hpp"
 #include "metrics/number_format.hpp"
 #include "training/platforms/platforms.hpp"
@@ -45,15 +46,14 @@ std::string why_refused(Config config, const ParallelConfig& parallel,
 
 Plan make_plan(training::WorkerNeeds needs, const Config& config, const Capabilities& capabilities,
                const Catalogue& catalogue) {
-  std::vector<ParallelConfig> possible;
+  std::vector<training::Prediction> predictions;
   std::vector<Refused> refused;
   for (const auto& parallel : training::alternatives(needs, config.parallel)) {
     if (auto reason = why_refused(config, parallel, capabilities, catalogue); reason.empty())
-      possible.push_back(parallel);
+      predictions.push_back(training::predict(needs, parallel));
     else
       refused.push_back({training::name_of(parallel), std::move(reason)});
   }
-  auto predictions = training::predict_all(needs, possible);
   auto recommendation = training::recommend(predictions);
   return {std::move(needs), std::move(predictions), std::move(refused), std::move(recommendation)};
 }
@@ -118,17 +118,15 @@ void print_json(const Plan& plan) {
   fmt::print("{}\n", metrics::dumped(root, 2));
 }
 
-int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
+Result<int> plan(const PlanArguments& arguments, const Catalogue& catalogue) {
   const auto capabilities = training::machine_capabilities();
   const auto config = load_or_report(arguments.config, capabilities, catalogue);
   if (!config)
     return wrong_input;
-  auto needs = training::measure_needs(*config);
-  if (!needs)
-    return report_error(needs.error());
-  if (!needs->note.empty())
-    report_error(needs->note);
-  const auto made = make_plan(*std::move(needs), *config, capabilities, catalogue);
+  TROUPE_TRY(auto needs, training::measure_needs(*config));
+  if (!needs.note.empty())
+    report_error(needs.note);
+  const auto made = make_plan(std::move(needs), *config, capabilities, catalogue);
   arguments.json ? print_json(made) : print_text(*config, made);
   return success;
 }

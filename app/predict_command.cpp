@@ -1,11 +1,9 @@
 // `troupe predict`: predictions of a trained model for files, folders, rows of tables or a split of
 // its data set.
 #include "app/add_command.hpp"
-#include "app/model_arguments.hpp"
 #include "app/prediction_text.hpp"
 #include "core/atomic_file.hpp"
 #include "core/config/data_sets.hpp"
-#include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "data/file_notes.hpp"
 #include "inference/inputs.hpp"
@@ -131,17 +129,15 @@ Result<inference::Score> run(const PredictArguments& arguments, const Catalogue&
   return score;
 }
 
-int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
+Result<int> predict(const PredictArguments& arguments, const Catalogue& catalogue) {
   if (arguments.inputs.empty() == arguments.split.empty())
     return report_wrong_input(
         "give either INPUTs (files or folders) or a split of the data set (--split test)");
-  const auto score = run(arguments, catalogue);
-  if (!score)
-    return report_error(score.error());
-  if (score->unreadable == 0)
+  TROUPE_TRY(const auto score, run(arguments, catalogue));
+  if (score.unreadable == 0)
     return success;
-  report_error(fmt::format("{} of {} inputs could not be read", score->unreadable, score->samples));
-  return score->unreadable == score->samples ? wrong_input : run_failed;
+  report_error(fmt::format("{} of {} inputs could not be read", score.unreadable, score.samples));
+  return score.unreadable == score.samples ? wrong_input : run_failed;
 }
 
 } // namespace
@@ -151,25 +147,17 @@ void add_predict_command(CLI::App& app, Action& action) {
       app, action, "predict",
       "Run a trained model on files, folders, tables, or a split of its data set", predict);
   add_model_arguments(command, arguments.model);
-  command
-      .add_option("input", arguments.inputs,
-                  "Images and folders of images; for a model of table rows, CSV files")
-      ->type_name("INPUT");
-  command
-      .add_option("--split", arguments.split,
-                  "Predict this split of the model's data set, and print accuracy and loss")
-      ->check(CLI::IsMember({"train", "test"}));
+  add_value(command, "input", "INPUT", arguments.inputs,
+            "Images and folders of images; for a model of table rows, CSV files");
+  add_choice(command, "--split", {"train", "test"}, arguments.split,
+             "Predict this split of the model's data set, and print accuracy and loss");
   command.add_flag("--each", arguments.each, "With --split: also print every prediction");
-  command.add_option("--top", arguments.top, "Classes to print per input")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command.add_option("--format", arguments.format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
+  add_number(command, "--top", arguments.top, CLI::Range(1, 1 << 20), "Classes to print per input");
+  add_choice(command, "--format", {"text", "json", "csv"}, arguments.format, "text, json or csv");
   command.add_flag("--logits", arguments.logits,
                    "Print the model's raw outputs instead of probabilities; in JSON all of them");
-  command.add_option("-o,--output", arguments.output, "Write to this file instead of stdout")
-      ->type_name("FILE");
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write to this file instead of stdout");
   command.add_option("--device", arguments.device, "cpu, cuda or auto (devices.kind)");
   command.add_option("--precision", arguments.precision,
                      "Precision of the prediction; default: that of the training (precision.mode)");

@@ -118,10 +118,8 @@ int obey(CLI::App& app, Action& action, const Catalogue& catalogue, int argc, ch
 int run(int argc, char** argv, const Extensions& extensions) {
   // Exceeding a file size limit becomes a write error, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  if (const auto prepared = training::prepare_process(); !prepared) {
-    report_error(prepared.error().message);
-    return wrong_input;
-  }
+  if (const auto prepared = training::prepare_process(); !prepared)
+    return report_wrong_input(prepared.error().message);
   const auto catalogue = make_catalogue(extensions);
   if (!catalogue)
     return report_error(catalogue.error());

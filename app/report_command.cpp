@@ -26,7 +26,7 @@ Status make_report(const ReportArguments& arguments) {
   TROUPE_TRY(const auto report, metrics::read_report(folder));
   for (const auto& note : report.log.records())
     report_error(note.text);
-  const auto document = to_json(report, false, std::chrono::system_clock::now());
+  const auto document = to_json(report, std::chrono::system_clock::now());
   if (arguments.json && arguments.output.empty()) {
     fmt::print("{}\n", document);
     return {};
@@ -45,12 +45,10 @@ void add_report_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<ReportArguments>(
       app, action, "report",
       "Generate a run's report again, also while it runs or after it was killed", make_report);
-  command.add_option("folder", arguments.folder, "The run's folder: OUTPUT/NAME")
-      ->required()
-      ->type_name("FOLDER");
-  command
-      .add_option("-o,--output", arguments.output, "Write to this file instead of the run's folder")
-      ->type_name("FILE");
+  add_value(command, "folder", "FOLDER", arguments.folder, "The run's folder: OUTPUT/NAME")
+      ->required();
+  add_value(command, "-o,--output", "FILE", arguments.output,
+            "Write to this file instead of the run's folder");
   command.add_flag("--json", arguments.json,
                    "Write only the report's data as JSON, to stdout or the output file");
 }

@@ -3,7 +3,6 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "metrics/json_values.hpp"
-#include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_state.hpp"
 #include "metrics/time_stamp.hpp"
 
@@ -100,8 +99,7 @@ Status list_runs(const RunsArguments& arguments) {
 void add_runs_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<RunsArguments>(
       app, action, "runs", "List the runs in a folder, newest first", list_runs);
-  command.add_option("folder", arguments.folder, "Folder of runs (run.output)")
-      ->type_name("FOLDER")
+  add_value(command, "folder", "FOLDER", arguments.folder, "Folder of runs (run.output)")
       ->capture_default_str();
   command.add_flag("--json", arguments.json, "Print JSON; epochs are counted from 0");
 }

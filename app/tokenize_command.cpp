@@ -109,23 +109,18 @@ Status tokenize(const TokenizeArguments& arguments) {
 void add_tokenize_command(CLI::App& app, Action& action) {
   auto [command, arguments] = add_command<TokenizeArguments>(
       app, action, "tokenize", "Count, print or write the tokens of texts", tokenize);
-  command
-      .add_option("TEXT", arguments.texts,
-                  "Files, folders, JSON lines (.jsonl); -, or none: standard input")
-      ->type_name("PATH");
+  add_value(command, "TEXT", "PATH", arguments.texts,
+            "Files, folders, JSON lines (.jsonl); -, or none: standard input");
   command.add_option("--tokenizer", arguments.tokenizer, "bytes, or a path, as for data.tokenizer")
       ->capture_default_str();
-  command
-      .add_option("--split", arguments.split,
-                  "How text is split into words, if the tokenizer's files do not define it")
-      ->check(CLI::IsMember(std::vector<std::string>{choice_words<TokenizerSplit>.begin(),
-                                                     choice_words<TokenizerSplit>.end()}))
-      ->capture_default_str();
+  add_choice(command, "--split",
+             {choice_words<TokenizerSplit>.begin(), choice_words<TokenizerSplit>.end()},
+             arguments.split,
+             "How text is split into words, if the tokenizer's files do not define it");
   command.add_option("--text-key", arguments.text_key, "Key of the text in JSON lines")
       ->capture_default_str();
-  command
-      .add_option("--output,-o", arguments.output, "Write a token file, NAME.tokens, for data.root")
-      ->type_name("PATH");
+  add_value(command, "--output,-o", "PATH", arguments.output,
+            "Write a token file, NAME.tokens, for data.root");
   command.add_flag("--ids", arguments.ids,
                    "Print token ids instead of counts, one line per document");
 }

@@ -1,10 +1,7 @@
 // `troupe train` and `troupe node`: run the same node runtime, in the foreground or as a daemon.
 #include "actors/node_runtime.hpp"
-#include "actors/run_threads.hpp"
 #include "app/add_command.hpp"
 #include "app/command_line.hpp"
-#include "app/launcher_arguments.hpp"
-#include "app/service.hpp"
 #include "app/signals.hpp"
 #include "core/threads.hpp"
 #include "core/units.hpp"
@@ -13,7 +10,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 namespace troupe::app {
 
@@ -27,6 +30,27 @@ struct TrainArguments {
   std::string launcher;          ///< empty: none
   const CLI::App* command = nullptr;
 };
+
+/// Notifies the service manager of a daemon's state (systemd's sd_notify protocol, without its
+/// library). `state`: "READY=1", "STOPPING=1". Does nothing if no manager listens ($NOTIFY_SOCKET).
+void notify_service_manager(std::string_view state) {
+  const char* path = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address = {};
+  if (path == nullptr || *path == '\0' || std::strlen(path) >= sizeof address.sun_path)
+    return;
+  address.sun_family = AF_UNIX;
+  const auto length = std::strlen(path);
+  std::memcpy(address.sun_path, path, length);
+  if (path[0] == '@') // an abstract socket
+    address.sun_path[0] = '\0';
+  const int handle = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (handle < 0)
+    return;
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+  sendto(handle, state.data(), state.size(), MSG_NOSIGNAL,
+         reinterpret_cast<const sockaddr*>(&address), size);
+  close(handle);
+}
 
 void say_ready() {
   std::fputs("ready\n", stdout); // a failed write is reported at the end
@@ -74,6 +98,17 @@ tl::expected<Config, int> config_or_report(const TrainArguments& arguments,
   return *std::move(config);
 }
 
+/// Returns an upper bound of the threads that a run starts besides its caller: each worker's thread
+/// team and streams, the loaders, and those of the process (CAF's scheduler, detached actors,
+/// servers).
+int threads_of_run(const Config& config) {
+  constexpr int streams = 5, of_process = 20;
+  const auto replica_group = training::threads_per_worker(config.devices);
+  const auto of_worker = (config.parallel.offloads() ? 2 : 1) * replica_group + streams;
+  return static_cast<int>(config.devices.count * of_worker + config.data.loader_threads) +
+         of_process;
+}
+
 int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   auto config = config_or_report(arguments, catalogue);
   if (!config)
@@ -87,13 +122,13 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   if (arguments.options.witness && config->cluster.join.empty())
     return report_wrong_input(
         "--witness needs the address of a node of the job: --join HOST:PORT, or cluster.join");
-  if (const auto enough = expect_threads(actors::threads_of_run(*config)); !enough)
+  if (const auto enough = expect_threads(threads_of_run(*config)); !enough)
     return report_error(enough.error());
   StopSignals signals{config->cluster.timeouts.drain};
   auto options = arguments.options;
   options.verbose = is_verbose(*arguments.command);
   options.log_format =
-      arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
+      arguments.log_format == "json" ? metrics::LogFormat::json : metrics::LogFormat::text;
   options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config, catalogue);
   options.stays = arguments.launcher.empty();
@@ -133,22 +168,18 @@ void add_training_command(CLI::App& app, Action& action, const char* name, const
   command
       .add_flag("--quiet", arguments.options.quiet, "Show warnings, errors and the summary only")
       ->excludes("--verbose");
-  command.add_option("--log-format", arguments.log_format, "plain or json")
-      ->check(CLI::IsMember({"plain", "json"}))
-      ->capture_default_str();
-  command
-      .add_option("--trace", arguments.options.trace,
-                  "Write a timeline of streams and actors, for ui.perfetto.dev")
-      ->type_name("FILE");
+  add_choice(command, "--log-format", {"plain", "json"}, arguments.log_format, "plain or json");
+  add_value(command, "--trace", "FILE", arguments.options.trace,
+            "Write a timeline of streams and actors, for ui.perfetto.dev");
   if (!daemon)
     return;
   command.add_flag(
       "--witness", arguments.options.witness,
       "Train nothing, but vote on membership: of two nodes and a witness, any one may be lost");
   auto* launcher = add_launcher_option(command, arguments.launcher);
-  auto* join =
-      command.add_option("--join", arguments.join, "Join the job of the daemon at this address");
-  join->type_name("HOST:PORT")->check([](const std::string& text) {
+  auto* join = add_value(command, "--join", "HOST:PORT", arguments.join,
+                         "Join the job of the daemon at this address");
+  join->check([](const std::string& text) {
     return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
   });
   launcher->excludes(join);

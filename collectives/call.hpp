@@ -33,6 +33,15 @@ struct Values {
   std::size_t bytes() const { return elements * size_of(type); }
 };
 
+/// A rank and the size of its group.
+struct Place {
+  int rank = 0, world_size = 1;
+
+  int wrap(int rank_) const { return (rank_ % world_size + world_size) % world_size; }
+  /// The rank at this distance in the ring.
+  int at(int distance) const { return wrap(rank + distance); }
+};
+
 struct Call {
   CallKind kind = CallKind::barrier;
   /// Number of the collective in the group; for send and receive, the number of the call from one
@@ -54,7 +63,7 @@ struct Call {
   std::string name() const;
 };
 
-/// Returns the bytes that a rank has to send at least for the call (Traffic::bytes).
+/// Returns the bytes that a rank has to send at least for the call (Communicator::traffic).
 std::uint64_t bytes_sent(const Call& call, int rank, int world_size);
 
 } // namespace troupe::collectives

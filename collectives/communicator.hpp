@@ -12,14 +12,6 @@
 
 namespace troupe::collectives {
 
-/// Traffic of a communicator so far, for metrics.
-struct Traffic {
-  std::uint64_t operations = 0;
-  /// Bytes sent by this rank, counted as the minimum for each operation: 2 S (N-1)/N for an
-  /// all-reduce of S bytes, S (N-1)/N for an all-gather or reduce-scatter of S bytes in all.
-  std::uint64_t bytes = 0;
-};
-
 /// Calls only enqueue. Every rank of the group must make the same calls in the same order; send and
 /// receive come in pairs. If a rank dies, stalls beyond the timeout or makes a different call, the
 /// stream fails with Errc::collective; the message names rank, peer, operation and sequence number.
@@ -77,7 +69,9 @@ public:
   void barrier(Stream& stream) { run(stream, {.kind = CallKind::barrier}); }
   /// Makes any of these calls; gives it its number.
   void run(Stream& stream, Call call);
-  Traffic traffic() const { return traffic_; }
+  /// Bytes sent by this rank so far, counted as the minimum for each operation: 2 S (N-1)/N for an
+  /// all-reduce of S bytes, S (N-1)/N for an all-gather or reduce-scatter of S bytes in all.
+  std::uint64_t traffic() const { return traffic_; }
   /// Fails every pending and later operation of all ranks that can be reached. Thread-safe.
   virtual void abort(const Error& reason) = 0;
 
@@ -87,7 +81,11 @@ private:
   int rank_, world_size_;
   std::int64_t sequence_ = 0;
   std::vector<std::int64_t> sent_, received_; ///< pairwise calls so far, by peer
-  Traffic traffic_;
+  std::uint64_t traffic_ = 0;
 };
+
+/// Returns a group of one rank, on any device: gathered values are copies of the rank's values.
+/// Takes streams of the device. Only a copy can fail. abort() has no effect.
+std::unique_ptr<Communicator> make_single_rank_communicator(std::shared_ptr<Device> device);
 
 } // namespace troupe::collectives

@@ -25,10 +25,6 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
 }
 
-Errc code_of(int number) {
-  return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
-}
-
 /// Flushes the folder: a rename is durable only after that. Succeeds on file systems that cannot
 /// flush folders.
 bool flush_folder(const std::filesystem::path& folder) {
@@ -43,6 +39,10 @@ bool flush_folder(const std::filesystem::path& folder) {
 }
 
 } // namespace
+
+Errc code_of_write(int number) {
+  return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
+}
 
 AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor)
     : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {}
@@ -63,7 +63,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path,
   auto temporary = temporary_name(staging.empty() ? path : staging / path.filename());
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (const int number = errno; descriptor < 0)
-    return fail(code_of(number), "cannot create {}: {}", echoed(temporary.string()),
+    return fail(code_of_write(number), "cannot create {}: {}", echoed(temporary.string()),
                 std::strerror(number));
   return AtomicFile(path, std::move(temporary), descriptor);
 }
@@ -142,7 +142,7 @@ std::optional<std::filesystem::path> AtomicFile::target_of(const std::filesystem
 }
 
 Status AtomicFile::failed(std::string_view doing) const {
-  return fail(code_of(errno), "cannot {} {} after {} bytes: {}", doing, path_.string(),
+  return fail(code_of_write(errno), "cannot {} {} after {} bytes: {}", doing, path_.string(),
               bytes_written_, std::strerror(errno));
 }
 
@@ -163,7 +163,7 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
 Status make_folders(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  return error ? fail(code_of(error.value()), "cannot create the folder {}: {}",
+  return error ? fail(code_of_write(error.value()), "cannot create the folder {}: {}",
                       echoed(folder.string()), error.message())
                : Status{};
 }
@@ -171,7 +171,7 @@ Status make_folders(const std::filesystem::path& folder) {
 Status rename_folder_atomically(const std::filesystem::path& from,
                                 const std::filesystem::path& to) {
   const auto failed = [&](int number) {
-    return fail(code_of(number), "cannot rename {} to {}: {}", echoed(from.string()),
+    return fail(code_of_write(number), "cannot rename {} to {}: {}", echoed(from.string()),
                 echoed(to.string()), std::strerror(number));
   };
   if (!flush_folder(from))

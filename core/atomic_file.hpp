@@ -57,6 +57,10 @@ private:
   std::uint64_t flushing_ = 0; ///< bytes whose write-out has been started
 };
 
+/// The error of a failed write: no_space if the disk, a quota or a file size limit is exhausted,
+/// else io. `number`: errno.
+Errc code_of_write(int number);
+
 /// Returns the path with ".tmp-NUMBER" appended. The number is random, so other processes and hosts
 /// do not pick the same name.
 std::filesystem::path temporary_name(std::filesystem::path path);

@@ -1,5 +1,7 @@
 #include "core/cgroups.hpp"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <string>
 
@@ -13,13 +15,7 @@ namespace {
 bool has_controller(std::string_view list, std::string_view controller) {
   if (controller.empty() || list.empty())
     return controller == list;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const auto end = std::min(list.find(',', begin), list.size());
-    if (list.substr(begin, end - begin) == controller)
-      return true;
-    begin = end + 1;
-  }
-  return false;
+  return fmt::format(",{},", list).find(fmt::format(",{},", controller)) != std::string::npos;
 }
 
 /// Version 1 mounts a hierarchy under the joined names of its controllers, mostly with a link for

@@ -1,4 +1,4 @@
-/// Enums whose values are words of the config file.
+/// Enums whose values have words, such as those of the config file.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace troupe {
 
 /// The words of an enum's values, in the order of its enumerators, which count from 0. Specialized
-/// next to each enum that a config key is bound to.
+/// next to each such enum.
 template <class E>
 inline constexpr std::array<std::string_view, 0> choice_words = {};
 

@@ -1,5 +1,6 @@
 #include "core/sha256.hpp"
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -34,14 +35,7 @@ std::string Sha256::hex_digest() {
   std::array<unsigned char, 32> digest{};
   require(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr));
   require(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(2 * digest.size());
-  for (const unsigned char byte : digest) {
-    hex += digits[byte >> 4];
-    hex += digits[byte & 15];
-  }
-  return hex;
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 } // namespace troupe

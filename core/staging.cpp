@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <string>
 #include <system_error>
 #include <vector>
 
@@ -59,12 +58,6 @@ Result<std::vector<fs::path>> staging_beside(const fs::path& own) {
   return staging;
 }
 
-Status make_staging(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directory(folder, error);
-  return error ? Status{not_done("make", folder, error)} : Status{};
-}
-
 } // namespace
 
 fs::path staging_of(const fs::path& run, std::string_view writer) {
@@ -92,7 +85,10 @@ void remove_earlier_staging(const fs::path& run, std::string_view writer) {
 Status claim_staging(const fs::path& run, std::string_view writer, Claim claim) {
   const auto own = staging_of(run, writer);
   TROUPE_TRY(remove_folder(own));
-  TROUPE_TRY(make_staging(own));
+  std::error_code error;
+  fs::create_directory(own, error);
+  if (error)
+    return not_done("make", own, error);
   TROUPE_TRY(const auto others, staging_beside(own));
   const auto is_later = [&](const fs::path& other) { return number_of(other) > number_of(own); };
   if (claim == Claim::takes_over && std::ranges::any_of(others, is_later)) {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace troupe {
 
@@ -35,18 +36,14 @@ constexpr std::array<UnitName, 10> size_units = {{{"B", 1},
 constexpr std::array<UnitName, 4> time_units = {
     {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}}};
 
-struct LengthUnit {
-  std::string_view name;
-  Length::Unit unit;
-};
-
-constexpr std::array<LengthUnit, 7> length_units = {{{" epochs", Length::Unit::epochs},
-                                                     {" epoch", Length::Unit::epochs},
-                                                     {" steps", Length::Unit::steps},
-                                                     {" step", Length::Unit::steps},
-                                                     {" tokens", Length::Unit::tokens},
-                                                     {" token", Length::Unit::tokens},
-                                                     {"%", Length::Unit::percent}}};
+constexpr std::array<std::pair<std::string_view, Length::Unit>, 7> length_units = {
+    {{" epochs", Length::Unit::epochs},
+     {" epoch", Length::Unit::epochs},
+     {" steps", Length::Unit::steps},
+     {" step", Length::Unit::steps},
+     {" tokens", Length::Unit::tokens},
+     {" token", Length::Unit::tokens},
+     {"%", Length::Unit::percent}}};
 
 /// Keeps sums of such lengths far from overflow, also in steps.
 constexpr double longest_length = 1e15;
@@ -86,6 +83,15 @@ std::optional<std::uint64_t> scaled(std::string_view text, std::span<const UnitN
   return std::nullopt;
 }
 
+/// Writes a count in the largest of the units that divides it. The first has the factor 1, and is
+/// written as `first`. Units ascend.
+std::string in_units(std::uint64_t count, std::span<const UnitName> units, std::string_view first) {
+  for (std::size_t i = units.size() - 1; i > 0; --i)
+    if (count != 0 && count % units[i].factor == 0)
+      return fmt::format("{}{}", count / units[i].factor, units[i].name);
+  return fmt::format("{}{}", count, first);
+}
+
 } // namespace
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
@@ -95,10 +101,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 }
 
 std::string format_size(std::uint64_t bytes) {
-  for (const std::size_t i : {4u, 3u, 2u, 1u})
-    if (bytes != 0 && bytes % size_units[i].factor == 0)
-      return fmt::format("{}{}", bytes / size_units[i].factor, size_units[i].name);
-  return std::to_string(bytes);
+  return in_units(bytes, std::span{size_units}.first(5), "");
 }
 
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
@@ -109,11 +112,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
 }
 
 std::string format_duration(std::chrono::milliseconds duration) {
-  const auto count = static_cast<std::uint64_t>(duration.count());
-  for (const std::size_t i : {3u, 2u, 1u})
-    if (count != 0 && count % time_units[i].factor == 0)
-      return fmt::format("{}{}", count / time_units[i].factor, time_units[i].name);
-  return fmt::format("{}ms", count);
+  return in_units(static_cast<std::uint64_t>(duration.count()), time_units, "ms");
 }
 
 std::optional<Interval> parse_interval(std::string_view text) {

@@ -1,8 +1,7 @@
-#include "cpu/description.hpp"
-
 #include "core/cores.hpp"
 #include "core/graph/precision.hpp"
 #include "cpu/engines.hpp"
+#include "cpu/host_device.hpp"
 #include "cpu/processor.hpp"
 
 #include <fmt/format.h>
@@ -25,10 +24,8 @@ namespace {
 std::string proc_value(const char* path, std::string_view key) {
   std::ifstream file{path};
   for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key))
-      continue;
     const auto colon = line.find(':');
-    if (colon == std::string::npos)
+    if (!line.starts_with(key) || colon == std::string::npos)
       continue;
     const auto begin = line.find_first_not_of(" \t", colon + 1);
     return begin == std::string::npos ? std::string{} : line.substr(begin);
@@ -62,13 +59,6 @@ Trait isa_trait() {
   return {"host", "isa", used == whole ? used : fmt::format("{} of {} (TROUPE_ISA)", used, whole)};
 }
 
-Trait bf16_trait() {
-  const bool multiplies = arithmetic_type(DType::bf16) == DType::bf16;
-  return {"host", "bf16",
-          multiplies ? "fast"
-                     : "stored as bf16, computed in fp32: less memory, about fp32's speed"};
-}
-
 /// Describes what each precision of the host means on this processor.
 Traits precision_traits() {
   Traits all;
@@ -88,7 +78,10 @@ Traits description() {
   all.push_back({"host", "cores", describe_cores(usable_cores(), sysconf(_SC_NPROCESSORS_CONF))});
   all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")), !flags.empty()});
   all.push_back(isa_trait());
-  all.push_back(bf16_trait());
+  all.push_back({"host", "bf16",
+                 arithmetic_type(DType::bf16) == DType::bf16
+                     ? "fast"
+                     : "stored as bf16, computed in fp32: less memory, about fp32's speed"});
   all.push_back({"host", "memory",
                  fmt::format("{}, {} available", gibibytes(proc_value("/proc/meminfo", "MemTotal")),
                              gibibytes(proc_value("/proc/meminfo", "MemAvailable")))});

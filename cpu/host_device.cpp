@@ -1,6 +1,7 @@
 #include "cpu/host_device.hpp"
 
 #include "core/cores.hpp"
+#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/kernels/kernels.hpp"
@@ -9,8 +10,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <numeric>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -18,17 +23,58 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Elements of flat buffers that are worth waking a thread.
-constexpr std::size_t flat_grain = 16384;
-static_assert(flat_grain % quantized_block == 0);
+static_assert(elementwise_grain % quantized_block == 0);
 
 /// Enqueues work(begin, end) for ranges of the elements, on all threads of the stream.
 template <class Work>
-void enqueue_for(Stream& stream, std::size_t elements, Work work, std::size_t grain = flat_grain) {
+void enqueue_for(Stream& stream, std::size_t elements, Work work,
+                 std::size_t grain = elementwise_grain) {
   host_stream(stream).enqueue([=]() -> Status {
     parallel_for(elements, grain, work);
     return {};
   });
+}
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+tl::unexpected<Error> no_room(std::size_t bytes, MemoryKind kind) {
+  return fail(Errc::out_of_memory, "the host cannot allocate {} of {}; try {}",
+              describe_bytes(bytes), to_string(kind), settings_that_help(kind));
+}
+
+std::byte* first_huge_page(void* mapping) {
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  return static_cast<std::byte*>(mapping) + (round_up(address, huge_page) - address);
+}
+
+/// Allocates zeroed, 64-byte aligned memory; large buffers use huge pages if the system has them.
+Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
+                                std::shared_ptr<MemoryAccount> account) {
+  if (bytes < 2 * huge_page) {
+    const auto rounded = round_up(std::max<std::size_t>(bytes, 1), alignment);
+    void* const memory = std::aligned_alloc(alignment, rounded);
+    if (!memory)
+      return no_room(bytes, kind);
+    std::memset(memory, 0, rounded);
+    return std::make_shared<CountedBuffer>(memory, bytes, kind, std::move(account),
+                                           [memory] { std::free(memory); });
+  }
+  // Whole huge pages, so that a step's big arena costs few page faults and few TLB misses.
+  const auto mapped = round_up(bytes, huge_page) + huge_page;
+  if (mapped < bytes)
+    return no_room(bytes, kind);
+  void* const mapping =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return no_room(bytes, kind);
+  madvise(mapping, mapped, MADV_HUGEPAGE);
+  return std::make_shared<CountedBuffer>(first_huge_page(mapping), bytes, kind, std::move(account),
+                                         [mapping, mapped] { munmap(mapping, mapped); });
 }
 
 } // namespace
@@ -43,8 +89,12 @@ HostDevice::HostDevice(int index, int threads, Backing backing) : backing_{backi
 }
 
 Result<BufferPtr> HostDevice::allocate(std::size_t bytes, MemoryKind kind) {
-  return backing_ == Backing::none ? count_host(bytes, kind, account_)
-                                   : allocate_host(bytes, kind, account_);
+  if (backing_ == Backing::memory)
+    return allocate_host(bytes, kind, account_);
+  // An address in the first page, which is never mapped, so that access faults. Offsets of null
+  // would be undefined.
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{alignment});
+  return std::make_shared<CountedBuffer>(nowhere, bytes, kind, account_);
 }
 
 std::unique_ptr<Stream> HostDevice::create_stream(const StreamOptions& options) {
@@ -62,14 +112,14 @@ void HostDevice::copy(Stream& stream, void* destination, const void* source, std
     std::memcpy(static_cast<std::byte*>(destination) + begin,
                 static_cast<const std::byte*>(source) + begin, end - begin);
   };
-  enqueue_for(stream, bytes, work, flat_grain * sizeof(float));
+  enqueue_for(stream, bytes, work, elementwise_grain * sizeof(float));
 }
 
 void HostDevice::zero(Stream& stream, void* destination, std::size_t bytes) {
   const auto work = [=](std::size_t begin, std::size_t end) {
     std::memset(static_cast<std::byte*>(destination) + begin, 0, end - begin);
   };
-  enqueue_for(stream, bytes, work, flat_grain * sizeof(float));
+  enqueue_for(stream, bytes, work, elementwise_grain * sizeof(float));
 }
 
 void HostDevice::add(Stream& stream, float* destination, const float* source,
@@ -150,16 +200,13 @@ void HostDevice::add_squared_norm(Stream& stream, const OptimizerArguments& argu
   host_stream(stream).enqueue([=]() -> Status {
     const auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     // One sum a grain, added in order: the result does not depend on the number of threads.
-    std::vector<double> sums((elements + flat_grain - 1) / flat_grain);
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t at = begin; at < end; at += flat_grain)
-        sums[at / flat_grain] =
-            kernels().squared_norm(taken, gradients + at, std::min(flat_grain, end - at));
+    std::vector<double> sums((elements + elementwise_grain - 1) / elementwise_grain);
+    parallel_for(elements, elementwise_grain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t at = begin; at < end; at += elementwise_grain)
+        sums[at / elementwise_grain] =
+            kernels().squared_norm(taken, gradients + at, std::min(elementwise_grain, end - at));
     });
-    double total = 0;
-    for (const double sum : sums)
-      total += sum;
-    *result += total;
+    *result += std::accumulate(sums.begin(), sums.end(), 0.0);
     return {};
   });
 }
@@ -181,7 +228,7 @@ void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& argume
     auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     if (clip)
       taken.clip_factor = *clip;
-    parallel_for(views.elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(views.elements, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       kernels().optimizer_step(taken, {views.parameters + begin, views.gradients + begin,
                                        views.state0 ? views.state0 + begin : nullptr,
                                        views.state1 ? views.state1 + begin : nullptr, end - begin});
@@ -199,7 +246,7 @@ void HostDevice::check_finite(Stream& stream, const float* values, std::size_t e
                               float* found_inf) {
   host_stream(stream).enqueue([=]() -> Status {
     std::atomic<bool> finite = true;
-    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(elements, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       if (!kernels().all_finite(values + begin, end - begin))
         finite = false;
     });

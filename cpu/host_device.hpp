@@ -1,9 +1,10 @@
 /// The host's processors as a device.
 #pragma once
 
+#include "core/device/description.hpp"
 #include "core/device/device.hpp"
 #include "core/device/executable.hpp"
-#include "cpu/detail/host_memory.hpp"
+#include "core/device/memory_account.hpp"
 #include "cpu/host_stream.hpp"
 
 #include <cstdint>
@@ -71,5 +72,9 @@ private:
 /// A thread count below 1 means every core that the process may run on.
 std::unique_ptr<HostDevice> make_host_device(int index, int threads,
                                              Backing backing = Backing::memory);
+
+/// Describes the processor, instruction sets, cores and memory, and what each precision means on
+/// this processor, for `troupe doctor`.
+Traits description();
 
 } // namespace troupe::cpu

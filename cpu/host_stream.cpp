@@ -134,16 +134,10 @@ HostStream::~HostStream() {
     thread_.join();
 }
 
-void HostStream::enqueue(Task task) {
-  shared_->push([task = std::move(task)](Status status) {
-    return status ? run_guarded(task) : std::move(status);
-  });
-}
-
-void HostStream::enqueue_for_library(Task task) {
+void HostStream::enqueue(Task task, bool for_library) {
   shared_->push([task = std::move(task)](
                     Status status) { return status ? run_guarded(task) : std::move(status); },
-                true);
+                for_library);
 }
 
 EventPtr HostStream::record() {

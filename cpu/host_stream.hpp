@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace troupe::cpu {
 
@@ -43,10 +44,12 @@ public:
 
   /// Runs the task on the stream's thread after all work enqueued before, unless some of it failed.
   /// Exceptions from the task become errors of the device.
-  void enqueue(Task task);
+  void enqueue(Task task) { enqueue(std::move(task), false); }
   /// Enqueues a task that calls oneDNN primitives that use OpenMP's threads. The team of our
   /// kernels (parallel.hpp) releases these threads in the meantime.
-  void enqueue_for_library(Task task);
+  void enqueue_for_library(Task task) { enqueue(std::move(task), true); }
+  /// Does one of the two.
+  void enqueue(Task task, bool for_library);
 
   EventPtr record() override;
   void wait(EventPtr event) override;

@@ -84,6 +84,10 @@ void parallel_parts(std::size_t parts, Fn&& fn) {
                     }});
 }
 
+/// A grain of element-wise work: with one operation each, fewer elements are not worth waking a
+/// thread.
+inline constexpr std::size_t elementwise_grain = 16384;
+
 /// Returns the number of parts, of whole grains, that n items are divided into for sums: one part a
 /// thread. Depends only on n, grain and threads(), so that sums over parts are reproducible.
 std::size_t parts_of(std::size_t n, std::size_t grain);

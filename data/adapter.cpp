@@ -24,7 +24,7 @@ Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
 
 Result<AdapterPtr> open_token_adapter(const Config& config, Split split) {
   TROUPE_TRY(auto windows, open_text(config.data, split));
-  TROUPE_TRY(check_vocabulary(*windows, config));
+  TROUPE_TRY(check_vocabulary(windows->file().traits().vocabulary_size, config));
   const bool drops = split == Split::train && config.model.dropout > 0;
   return std::make_shared<const TokenAdapter>(
       std::move(windows), drops ? std::optional{config.run.seed} : std::nullopt);

@@ -2,7 +2,6 @@
 
 #include "core/config/augmentation.hpp"
 #include "core/config/config.hpp"
-#include "core/fail.hpp"
 #include "data/keys.hpp"
 
 #include <algorithm>
@@ -12,6 +11,91 @@
 #include <utility>
 
 namespace troupe::data {
+
+namespace {
+
+/// Returns the window of CenterCrop. nearbyint rounds halves to even, like Python's round.
+Window centre(Extent resized, int image_size) {
+  return {.top = static_cast<int>(std::nearbyint((resized.height - image_size) / 2.0)),
+          .left = static_cast<int>(std::nearbyint((resized.width - image_size) / 2.0))};
+}
+
+/// The window's columns [begin, end) that lie inside an image of `width` columns, before a flip.
+struct Columns {
+  int begin = 0, end = 0;
+};
+
+Columns columns_inside(const Window& window, int width, int image_size) {
+  const int begin = std::clamp(-window.left, 0, image_size);
+  return {begin, std::clamp(width - window.left, begin, image_size)};
+}
+
+template <std::size_t Channels>
+void reverse_pixels(std::uint8_t* row, std::size_t pixels) {
+  if (pixels == 0)
+    return;
+  for (std::size_t left = 0, right = pixels - 1; left < right; ++left, --right)
+    for (std::size_t c = 0; c < Channels; ++c)
+      std::swap(row[left * Channels + c], row[right * Channels + c]);
+}
+
+/// Replicates grey pixels to three equal channels.
+void replicate_grey(const std::uint8_t* grey, std::size_t pixels, std::uint8_t* colour) {
+  for (std::size_t x = 0; x < pixels; ++x)
+    for (std::size_t c = 0; c < 3; ++c)
+      colour[3 * x + c] = grey[x];
+}
+
+void normalize_row(const std::uint8_t* row, const std::vector<float>& scale,
+                   const std::vector<float>& shift, float* destination) {
+  for (std::size_t i = 0; i < scale.size(); ++i)
+    destination[i] = normalize(static_cast<float>(row[i]), scale[i], shift[i]);
+}
+
+void make_axis(std::vector<ResizeTap>& axis, int source, int target) {
+  axis.resize(static_cast<std::size_t>(target));
+  const float ratio = static_cast<float>(source) / static_cast<float>(target);
+  for (int place = 0; place < target; ++place)
+    axis[static_cast<std::size_t>(place)] = resize_tap(place, ratio, source);
+}
+
+/// Resizes one source row along x to the window's columns, in output order and channels.
+template <std::size_t From, std::size_t To>
+void resize_row(const std::uint8_t* source, const std::vector<ResizeTap>& columns, float* row) {
+  for (const auto& tap : columns) {
+    const auto* first = source + static_cast<std::size_t>(tap.first) * From;
+    const auto* second = source + static_cast<std::size_t>(tap.second) * From;
+    for (std::size_t c = 0; c < To; ++c)
+      row[c] = blend(first[From == 1 ? 0 : c], second[From == 1 ? 0 : c], tap.weight);
+    row += To;
+  }
+}
+
+/// Caches the two source rows in use, resized along x, because consecutive output rows share them.
+class RowCache {
+public:
+  RowCache(std::vector<float>& memory, std::size_t row_elements) {
+    memory.assign(2 * row_elements, 0.0f);
+    rows_ = {memory.data(), memory.data() + row_elements};
+  }
+  /// Returns row `wanted`, computed by `make(float*)` unless it is cached. Row `kept` is not
+  /// evicted.
+  template <class Make>
+  const float* get(int wanted, int kept, Make make) {
+    if (held_[0] == wanted || held_[1] == wanted)
+      return rows_[held_[0] == wanted ? 0 : 1];
+    const std::size_t slot = held_[0] == kept ? 1 : 0;
+    make(rows_[slot]);
+    held_[slot] = wanted;
+    return rows_[slot];
+  }
+
+private:
+  std::array<float*, 2> rows_ = {};
+  std::array<int, 2> held_ = {-1, -1};
+};
+
+} // namespace
 
 AugmentOptions augment_options(const DataConfig& data, const ModelConfig& model,
                                const ImageInfo& info, Split split, std::uint64_t seed) {
@@ -50,16 +134,6 @@ void Augment::make(const ImageView& image, std::int64_t epoch, std::int64_t samp
   else
     apply(image, window(source, epoch, sample), destination, scratch);
 }
-
-namespace {
-
-/// Returns the window of CenterCrop. nearbyint rounds halves to even, like Python's round.
-Window centre(Extent resized, int image_size) {
-  return {.top = static_cast<int>(std::nearbyint((resized.height - image_size) / 2.0)),
-          .left = static_cast<int>(std::nearbyint((resized.width - image_size) / 2.0))};
-}
-
-} // namespace
 
 Window Augment::window(Extent source, std::int64_t epoch, std::int64_t sample) const {
   const auto resized = resized_extent(source, options_.image_size);
@@ -108,42 +182,6 @@ void Augment::apply(const ImageView& image, const Window& window, float* destina
     resize_rows(image, window, resized, destination, scratch);
 }
 
-namespace {
-
-/// The window's columns [begin, end) that lie inside an image of `width` columns, before a flip.
-struct Columns {
-  int begin = 0, end = 0;
-};
-
-Columns columns_inside(const Window& window, int width, int image_size) {
-  const int begin = std::clamp(-window.left, 0, image_size);
-  return {begin, std::clamp(width - window.left, begin, image_size)};
-}
-
-template <std::size_t Channels>
-void reverse_pixels(std::uint8_t* row, std::size_t pixels) {
-  if (pixels == 0)
-    return;
-  for (std::size_t left = 0, right = pixels - 1; left < right; ++left, --right)
-    for (std::size_t c = 0; c < Channels; ++c)
-      std::swap(row[left * Channels + c], row[right * Channels + c]);
-}
-
-/// Replicates grey pixels to three equal channels.
-void replicate_grey(const std::uint8_t* grey, std::size_t pixels, std::uint8_t* colour) {
-  for (std::size_t x = 0; x < pixels; ++x)
-    for (std::size_t c = 0; c < 3; ++c)
-      colour[3 * x + c] = grey[x];
-}
-
-void normalize_row(const std::uint8_t* row, const std::vector<float>& scale,
-                   const std::vector<float>& shift, float* destination) {
-  for (std::size_t i = 0; i < scale.size(); ++i)
-    destination[i] = normalize(static_cast<float>(row[i]), scale[i], shift[i]);
-}
-
-} // namespace
-
 void Augment::copy_rows(const ImageView& image, const Window& window, float* destination,
                         AugmentScratch& scratch) const {
   const auto size = static_cast<std::size_t>(options_.image_size);
@@ -172,53 +210,6 @@ void Augment::copy_rows(const ImageView& image, const Window& window, float* des
     normalize_row(replicated ? colour : row, scale_, shift_, destination);
   }
 }
-
-namespace {
-
-void make_axis(std::vector<ResizeTap>& axis, int source, int target) {
-  axis.resize(static_cast<std::size_t>(target));
-  const float ratio = static_cast<float>(source) / static_cast<float>(target);
-  for (int place = 0; place < target; ++place)
-    axis[static_cast<std::size_t>(place)] = resize_tap(place, ratio, source);
-}
-
-/// Resizes one source row along x to the window's columns, in output order and channels.
-template <std::size_t From, std::size_t To>
-void resize_row(const std::uint8_t* source, const std::vector<ResizeTap>& columns, float* row) {
-  for (const auto& tap : columns) {
-    const auto* first = source + static_cast<std::size_t>(tap.first) * From;
-    const auto* second = source + static_cast<std::size_t>(tap.second) * From;
-    for (std::size_t c = 0; c < To; ++c)
-      row[c] = blend(first[From == 1 ? 0 : c], second[From == 1 ? 0 : c], tap.weight);
-    row += To;
-  }
-}
-
-/// Caches the two source rows in use, resized along x, because consecutive output rows share them.
-class RowCache {
-public:
-  RowCache(std::vector<float>& memory, std::size_t row_elements) {
-    memory.assign(2 * row_elements, 0.0f);
-    rows_ = {memory.data(), memory.data() + row_elements};
-  }
-  /// Returns row `wanted`, computed by `make(float*)` unless it is cached. Row `kept` is not
-  /// evicted.
-  template <class Make>
-  const float* get(int wanted, int kept, Make make) {
-    if (held_[0] == wanted || held_[1] == wanted)
-      return rows_[held_[0] == wanted ? 0 : 1];
-    const std::size_t slot = held_[0] == kept ? 1 : 0;
-    make(rows_[slot]);
-    held_[slot] = wanted;
-    return rows_[slot];
-  }
-
-private:
-  std::array<float*, 2> rows_ = {};
-  std::array<int, 2> held_ = {-1, -1};
-};
-
-} // namespace
 
 void Augment::resize_rows(const ImageView& image, const Window& window, Extent resized,
                           float* destination, AugmentScratch& scratch) const {

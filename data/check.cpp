@@ -51,11 +51,6 @@ SampleReader read_fields(const Adapter& adapter) {
   };
 }
 
-SampleReader reader_of(const Adapter& adapter) {
-  const auto* const images = adapter.images();
-  return images ? read_pixels(*images->source()) : read_fields(adapter);
-}
-
 /// Collects the results of all threads.
 class Findings {
 public:
@@ -116,7 +111,8 @@ Result<SplitCheck> check_split(const Config& config, Split split) {
     std::vector<std::jthread> threads;
     for (std::int64_t i = 0; i < config.data.loader_threads; ++i)
       threads.emplace_back([&] {
-        const auto read = reader_of(*adapter);
+        const auto* const images = adapter->images();
+        const auto read = images ? read_pixels(*images->source()) : read_fields(*adapter);
         for (std::int64_t sample; (sample = next++) < check.samples;)
           findings.add(sample, read(sample));
       });

@@ -42,7 +42,7 @@ private:
 
 /// Notes on files that could not be read while data.skip_unreadable lets the run continue.
 /// ImageAdapter decides what replaces them in a batch. `troupe predict` instead reports an error
-/// for each such input (inference/tolerant_adapter.hpp).
+/// for each such input (inference/predict.cpp).
 std::shared_ptr<FileNotes> unreadable_files();
 
 /// Notes on damaged files that were read nevertheless.

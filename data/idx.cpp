@@ -13,27 +13,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Properties in which the data sets in IDX format differ.
-struct Flavour {
-  ImageInfo info;
-  std::string fetch_name;
-};
-
-Flavour describe(IdxFlavour flavour, const fs::path& root) {
-  if (flavour == IdxFlavour::mnist)
-    return {{.name = "mnist",
-             .source = root.string(),
-             .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-             .channels = 1,
-             .normalization = default_normalization("mnist")},
-            "mnist"};
-  return {{.name = "fashion_mnist",
-           .source = root.string(),
-           .class_names = {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
-                           "sneaker", "bag", "ankle boot"},
-           .channels = 1,
-           .normalization = default_normalization("fashion_mnist")},
-          "fashion-mnist"};
+ImageInfo info_of(IdxFlavour flavour, const fs::path& root) {
+  using ClassNames = std::vector<std::string>;
+  const bool digits = flavour == IdxFlavour::mnist;
+  const std::string name = digits ? "mnist" : "fashion_mnist";
+  return {.name = name,
+          .source = root.string(),
+          .class_names = digits ? ClassNames{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+                                : ClassNames{"T-shirt/top", "trouser", "pullover", "dress", "coat",
+                                             "sandal", "shirt", "sneaker", "bag", "ankle boot"},
+          .channels = 1,
+          .normalization = default_normalization(name)};
 }
 
 struct IdxFile {
@@ -138,9 +128,9 @@ Result<std::shared_ptr<ImageDataset>> open_files(const fs::path& root, Split spl
 
 Result<std::shared_ptr<ImageDataset>> open_idx(const fs::path& root, Split split,
                                                IdxFlavour flavour) {
-  auto [info, fetch_name] = describe(flavour, root);
+  const auto* const fetch_name = flavour == IdxFlavour::mnist ? "mnist" : "fashion-mnist";
   TROUPE_TRY(check_root(fetch_name, root));
-  auto dataset = open_files(root, split, std::move(info));
+  auto dataset = open_files(root, split, info_of(flavour, root));
   if (!dataset && dataset.error().code == Errc::data)
     return fail(Errc::data, "{}; {}", dataset.error().message, fetch_hint(fetch_name, root));
   return dataset;

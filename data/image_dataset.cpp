@@ -4,24 +4,36 @@
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
 #include "data/detail/name_list.hpp"
-#include "data/detail/spread.hpp"
 #include "data/formats.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 namespace troupe::data {
 
-void ImageDataset::keep_spread(std::int64_t count) {
-  const auto samples = spread_over_classes(labels_, count);
-  keep(samples);
-  keep_only(labels_, samples);
+namespace {
+
+/// Returns the positions of `count` samples in ascending order. Classes take turns, each with its
+/// next sample, until `count` samples are selected or none remain.
+std::vector<std::int64_t> spread_over_classes(std::span<const std::int32_t> labels,
+                                              std::int64_t count) {
+  std::map<std::int32_t, std::int64_t> seen;
+  std::vector<std::int64_t> turns; // by sample: number of earlier samples of its class
+  for (const auto label : labels)
+    turns.push_back(seen[label]++);
+  std::vector<std::int64_t> places(labels.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::ranges::stable_sort(places, {},
+                           [&](auto place) { return turns[static_cast<std::size_t>(place)]; });
+  places.resize(
+      std::min(places.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0))));
+  std::ranges::sort(places);
+  return places;
 }
 
-void ImageDataset::add_content(Sha256& sha) const {
-  sha.update(std::as_bytes(std::span{labels_}));
-  add_pixels(sha);
-}
-
+/// Returns Errc::data unless the model's classes and channels match the set's. Grey images fit a
+/// model of 3 channels: they are replicated.
 Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
   const auto& info = dataset.info();
   if (dataset.num_classes() != model.num_classes)
@@ -37,8 +49,6 @@ Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
                 info.name, info.source, info.channels, model.in_channels, info.channels);
   return {};
 }
-
-namespace {
 
 /// Opens the synthetic set with the model's classes and channels. Evaluation has a fourth as many
 /// samples.
@@ -72,6 +82,17 @@ Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const
 }
 
 } // namespace
+
+void ImageDataset::keep_spread(std::int64_t count) {
+  const auto samples = spread_over_classes(labels_, count);
+  keep(samples);
+  keep_only(labels_, samples);
+}
+
+void ImageDataset::add_content(Sha256& sha) const {
+  sha.update(std::as_bytes(std::span{labels_}));
+  add_pixels(sha);
+}
 
 Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split) {
   TROUPE_TRY(auto dataset, open_by_name(data, model, split));

@@ -58,6 +58,18 @@ public:
   void keep_spread(std::int64_t count);
 
 protected:
+  /// Removes all elements except those at `places`, which are ascending.
+  template <class T>
+  static void keep_only(std::vector<T>& elements, std::span<const std::int64_t> places) {
+    std::size_t kept = 0;
+    for (const auto place : places) {
+      if (const auto from = static_cast<std::size_t>(place); from != kept)
+        elements[kept] = std::move(elements[from]);
+      ++kept;
+    }
+    elements.resize(kept);
+  }
+
   ImageDataset(ImageInfo info, std::vector<std::int32_t> labels)
       : info_{std::move(info)}, labels_{std::move(labels)} {}
 
@@ -82,12 +94,9 @@ using ImageDatasetPtr = std::shared_ptr<const ImageDataset>;
 Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split);
 
 /// Checks that an open data set fits the model and applies data.limit; open_images calls it.
-/// Errors: those of check_fits_model.
+/// Errors: Errc::data if the model's classes or channels differ from the set's. Grey images fit a
+/// model of 3 channels: they are replicated.
 Result<ImageDatasetPtr> fit_images(std::shared_ptr<ImageDataset> dataset, const DataConfig& data,
                                    const ModelConfig& model, Split split);
-
-/// Returns Errc::data unless the model's classes and channels match the set's. Grey images fit a
-/// model of 3 channels: they are replicated.
-Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model);
 
 } // namespace troupe::data

@@ -4,7 +4,6 @@
 #include "core/sha256.hpp"
 #include "data/detail/folder_walk.hpp"
 #include "data/detail/image_file.hpp"
-#include "data/detail/spread.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -14,11 +14,19 @@ constexpr Normalization of_every_channel(float mean, float deviation) {
   return {{mean, mean, mean}, {deviation, deviation, deviation}};
 }
 
-constexpr Normalization cifar10 = {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
-constexpr Normalization imagenet = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
-constexpr Normalization mnist = of_every_channel(0.1307f, 0.3081f);
-constexpr Normalization fashion_mnist = of_every_channel(0.2860f, 0.3530f);
-constexpr Normalization synthetic = of_every_channel(0.5f, 0.25f);
+struct Default {
+  std::string_view dataset;
+  Normalization values;
+};
+
+constexpr std::array defaults = {
+    Default{"cifar10", {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}}},
+    Default{"mnist", of_every_channel(0.1307f, 0.3081f)},
+    Default{"fashion_mnist", of_every_channel(0.2860f, 0.3530f)},
+    // The values of ImageNet.
+    Default{"image_folder", {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
+    Default{"synthetic", of_every_channel(0.5f, 0.25f)},
+};
 
 /// A single number applies to every channel.
 std::array<float, 3> by_channel(std::span<const double> values) {
@@ -31,15 +39,8 @@ std::array<float, 3> by_channel(std::span<const double> values) {
 } // namespace
 
 Normalization default_normalization(std::string_view dataset) {
-  if (dataset == "cifar10")
-    return cifar10;
-  if (dataset == "mnist")
-    return mnist;
-  if (dataset == "fashion_mnist")
-    return fashion_mnist;
-  if (dataset == "image_folder")
-    return imagenet;
-  return dataset == "synthetic" ? synthetic : Normalization{};
+  const auto* const found = std::ranges::find(defaults, dataset, &Default::dataset);
+  return found == defaults.end() ? Normalization{} : found->values;
 }
 
 Normalization normalization_of(std::span<const double> mean, std::span<const double> deviation) {

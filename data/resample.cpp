@@ -29,6 +29,27 @@ Box central_box(Extent source, double least_ratio, double largest_ratio) {
   return box;
 }
 
+/// Resizes one row of the box along x; `From` channels become `To`.
+template <std::size_t From, std::size_t To>
+void resample_row(const std::uint8_t* source, const ResampleAxis& across, bool flip, float* row) {
+  const auto count = across.places.size();
+  for (std::size_t x = 0; x < count; ++x) {
+    const auto& place = across.places[flip ? count - 1 - x : x];
+    const auto* pixel = source + static_cast<std::size_t>(place.first) * From;
+    const auto* weight = across.weights.data() + place.weight;
+    float sums[From] = {};
+    for (int i = 0; i < place.count; ++i, pixel += From)
+      for (std::size_t c = 0; c < From; ++c)
+        sums[c] += weight[i] * static_cast<float>(pixel[c]);
+    for (std::size_t c = 0; c < To; ++c)
+      *row++ = sums[From == 1 ? 0 : c];
+  }
+}
+
+int longest(const ResampleAxis& axis) {
+  return std::ranges::max(axis.places, {}, &ResampleAxis::Place::count).count;
+}
+
 } // namespace
 
 Box random_box(CounterRng rng, Extent source) {
@@ -69,31 +90,6 @@ void ResampleAxis::assign(int begin, int count, int source, int target) {
           static_cast<float>(std::max(0.0, 1 - std::abs(i + 0.5 - centre) / support) / sum));
   }
 }
-
-namespace {
-
-/// Resizes one row of the box along x; `From` channels become `To`.
-template <std::size_t From, std::size_t To>
-void resample_row(const std::uint8_t* source, const ResampleAxis& across, bool flip, float* row) {
-  const auto count = across.places.size();
-  for (std::size_t x = 0; x < count; ++x) {
-    const auto& place = across.places[flip ? count - 1 - x : x];
-    const auto* pixel = source + static_cast<std::size_t>(place.first) * From;
-    const auto* weight = across.weights.data() + place.weight;
-    float sums[From] = {};
-    for (int i = 0; i < place.count; ++i, pixel += From)
-      for (std::size_t c = 0; c < From; ++c)
-        sums[c] += weight[i] * static_cast<float>(pixel[c]);
-    for (std::size_t c = 0; c < To; ++c)
-      *row++ = sums[From == 1 ? 0 : c];
-  }
-}
-
-int longest(const ResampleAxis& axis) {
-  return std::ranges::max(axis.places, {}, &ResampleAxis::Place::count).count;
-}
-
-} // namespace
 
 void resample(const ImageView& image, const Cut& cut, int size, int channels, float* destination,
               ResampleScratch& scratch) {

@@ -1,4 +1,4 @@
-#include "data/standardization.hpp"
+#include "data/table_dataset.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,41 +9,19 @@ namespace troupe::data {
 
 namespace {
 
-/// One column of a table. Sums are long doubles, so that squares of doubles neither overflow nor
-/// underflow.
-class Column {
-public:
-  Column(std::span<const double> rows, std::size_t width, std::size_t column)
-      : rows_{rows}, width_{width}, column_{column}, count_{rows.size() / width} {}
-
-  bool is_constant() const {
-    for (std::size_t row = 1; row < count_; ++row)
-      if (at(row) != at(0))
-        return false;
-    return true;
-  }
-
-  double first() const { return at(0); }
-
-  template <class Term>
-  long double mean(Term term) const {
-    long double sum = 0;
-    for (std::size_t row = 0; row < count_; ++row)
-      sum += term(static_cast<long double>(at(row)));
-    return sum / static_cast<long double>(count_);
-  }
-
-private:
-  double at(std::size_t row) const { return rows_[row * width_ + column_]; }
-
-  std::span<const double> rows_;
-  std::size_t width_, column_, count_;
-};
+/// Sums are long doubles, so that squares of doubles neither overflow nor underflow.
+template <class Term>
+long double mean_of(const std::vector<double>& column, Term term) {
+  long double sum = 0;
+  for (const double value : column)
+    sum += term(static_cast<long double>(value));
+  return sum / static_cast<long double>(column.size());
+}
 
 /// Never returns 0, because the values differ.
-double deviation_of(const Column& column, long double mean) {
+double deviation_of(const std::vector<double>& column, long double mean) {
   const auto variance =
-      column.mean([&](long double value) { return (value - mean) * (value - mean); });
+      mean_of(column, [&](long double value) { return (value - mean) * (value - mean); });
   return std::max(static_cast<double>(std::sqrt(variance)),
                   std::numeric_limits<double>::denorm_min());
 }
@@ -59,10 +37,13 @@ Standardization standardization_of(std::span<const double> rows, std::size_t wid
                                    std::size_t features) {
   Standardization standard;
   for (std::size_t feature = 0; feature < features; ++feature) {
-    const Column column{rows, width, feature};
-    const bool constant = column.is_constant();
+    std::vector<double> column;
+    column.reserve(rows.size() / width);
+    for (auto i = feature; i < rows.size(); i += width)
+      column.push_back(rows[i]);
+    const bool constant = std::ranges::count(column, column[0]) == std::ssize(column);
     const auto mean =
-        constant ? static_cast<long double>(column.first()) : column.mean(std::identity{});
+        constant ? static_cast<long double>(column[0]) : mean_of(column, std::identity{});
     standard.mean.push_back(static_cast<double>(mean));
     standard.deviation.push_back(constant ? 1 : deviation_of(column, mean));
   }

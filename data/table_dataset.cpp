@@ -6,10 +6,11 @@
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
 #include "data/detail/csv_file.hpp"
-#include "data/detail/table_values.hpp"
 #include "data/table_classes.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace troupe::data {
 
@@ -18,6 +19,79 @@ namespace {
 bool has_classes(const ModelConfig& model) {
   return model.loss == LossKind::cross_entropy;
 }
+
+std::string place(const std::filesystem::path& file, std::size_t line, const std::string& column) {
+  return fmt::format("{}:{}: column \"{}\"", escaped(file.string()), line, echoed(column));
+}
+
+/// Collects rows: standardized features, then targets. `table` and `standardization` must outlive
+/// it. Errors of all members: Errc::data, with file, line and column, if a value does not fit in a
+/// float.
+class TableValues {
+public:
+  TableValues(const TableConfig& table, const Standardization& standardization)
+      : table_{table}, standardization_{standardization} {}
+
+  /// Adds the first `count` rows. `labels` has one label per row; it is empty if the targets are
+  /// numbers, which follow the features in `rows`.
+  Status add(const std::filesystem::path& file, const CsvColumns& rows, std::size_t count,
+             std::span<const std::int32_t> labels) {
+    const auto features = table_.features.size();
+    const auto width = rows.numbers.size() / rows.lines.size();
+    for (std::size_t row = 0; row < count; ++row) {
+      const auto numbers = std::span{rows.numbers}.subspan(row * width, width);
+      TROUPE_TRY(add_features(file, rows.lines[row], numbers.first(features)));
+      TROUPE_TRY(add_targets(file, rows.lines[row], numbers.subspan(features)));
+      if (!labels.empty())
+        values_.push_back(static_cast<float>(labels[row]));
+    }
+    return {};
+  }
+
+  /// Adds all rows, which have only features. Each target becomes class -1 if `classes` is set,
+  /// otherwise NaN.
+  Status add_unlabeled(const std::filesystem::path& file, const CsvColumns& rows, bool classes) {
+    const auto features = table_.features.size();
+    const auto unknown = classes ? -1.0f : std::numeric_limits<float>::quiet_NaN();
+    for (std::size_t row = 0; row < rows.lines.size(); ++row) {
+      TROUPE_TRY(add_features(file, rows.lines[row],
+                              std::span{rows.numbers}.subspan(row * features, features)));
+      values_.insert(values_.end(), table_.targets.size(), unknown);
+    }
+    return {};
+  }
+
+  std::vector<float> take() && { return std::move(values_); }
+
+private:
+  Status add_features(const std::filesystem::path& file, std::size_t line,
+                      std::span<const double> numbers) {
+    for (std::size_t i = 0; i < table_.features.size(); ++i) {
+      values_.push_back(standardization_.apply(numbers[i], i));
+      if (!std::isfinite(values_.back()))
+        return fail(Errc::data, "{}: {} is too large for a 32-bit float{}",
+                    place(file, line, table_.features[i]), numbers[i],
+                    standardization_.mean.empty() ? "; set data.table.standardize: true"
+                                                  : ", even after standardization");
+    }
+    return {};
+  }
+
+  Status add_targets(const std::filesystem::path& file, std::size_t line,
+                     std::span<const double> numbers) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      values_.push_back(static_cast<float>(numbers[i]));
+      if (!std::isfinite(values_.back()))
+        return fail(Errc::data, "{}: {} is too large for a 32-bit float; scale the column down",
+                    place(file, line, table_.targets[i]), numbers[i]);
+    }
+    return {};
+  }
+
+  const TableConfig& table_;
+  const Standardization& standardization_;
+  std::vector<float> values_;
+};
 
 class CsvOpener {
 public:

@@ -4,8 +4,8 @@
 #include "core/config/forward.hpp"
 #include "core/error.hpp"
 #include "data/dataset.hpp"
-#include "data/standardization.hpp"
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,6 +14,21 @@
 #include <vector>
 
 namespace troupe::data {
+
+/// Values to subtract from features, and divisors, in doubles. If empty, features are unchanged.
+struct Standardization {
+  std::vector<double> mean, deviation; ///< by feature
+
+  /// Returns a row's value of feature `column` as the model receives it; infinite if it does not
+  /// fit in a float.
+  float apply(double value, std::size_t column) const;
+};
+
+/// Returns the means and population standard deviations of the first `features` columns of rows of
+/// `width` numbers. A column of equal values has that value as mean and deviation 1, so that it
+/// becomes exactly 0.
+Standardization standardization_of(std::span<const double> rows, std::size_t width,
+                                   std::size_t features);
 
 /// Properties of a table that its training rows determine.
 struct TableTraits {
@@ -59,7 +74,7 @@ private:
 using TablePtr = std::shared_ptr<const TableDataset>;
 
 /// Opens data.root/train.csv or test.csv: a line of column names, then one row a line
-/// (detail/csv_parser.hpp has the grammar). data.table.features and data.table.targets name the
+/// (detail/csv_file.hpp has the grammar). data.table.features and data.table.targets name the
 /// columns. With data.table.standardize, each feature is reduced by the mean of the training rows
 /// and divided by their standard deviation. With cross_entropy, the only target is a class
 /// (table_classes.hpp). data.limit applies to Split::train. If `known` is given, train.csv is read

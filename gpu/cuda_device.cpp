@@ -5,8 +5,6 @@
 #include "gpu/detail/load_kernels.hpp"
 #include "gpu/device_rates.hpp"
 #include "gpu/kernels/flat.hpp"
-#include "gpu/kernels/optimizer.hpp"
-#include "gpu/kernels/quantize.hpp"
 #include "gpu/lowering/executable.hpp"
 #include "gpu/lowering/plan_registry.hpp"
 
@@ -31,6 +29,14 @@ template <class... Parameters, class... Arguments>
 void enqueue(Stream& stream, const char* operation, void (*launch)(cudaStream_t, Parameters...),
              const Arguments&... arguments) {
   cuda_stream(stream).enqueue(operation, [&](cudaStream_t s) { launch(s, arguments...); });
+}
+
+/// As above, with the stream's update gate as the last argument.
+template <class... Parameters, class... Arguments>
+void enqueue_update(Stream& stream, const char* operation,
+                    void (*launch)(cudaStream_t, Parameters...), const Arguments&... arguments) {
+  auto& on = cuda_stream(stream);
+  on.enqueue(operation, [&](cudaStream_t s) { launch(s, arguments..., on.update_gate()); });
 }
 
 /// Formats it as nvidia-smi does: "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6".
@@ -186,10 +192,7 @@ void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float m
 void CudaDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                                 const OptimizerViews& views, const float* clip,
                                 const LossScaleState* scaler) {
-  auto& on = cuda_stream(stream);
-  on.enqueue("optimizer step", [&](cudaStream_t s) {
-    launch_optimizer_step(s, arguments, views, clip, scaler, on.update_gate());
-  });
+  enqueue_update(stream, "optimizer step", launch_optimizer_step, arguments, views, clip, scaler);
 }
 
 void CudaDevice::check_finite(Stream& stream, const float* values, std::size_t elements,
@@ -199,22 +202,15 @@ void CudaDevice::check_finite(Stream& stream, const float* values, std::size_t e
 
 void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& options,
                                    LossScaleState* state) {
-  auto& on = cuda_stream(stream);
-  on.enqueue("update loss scale", [&](cudaStream_t s) {
-    launch_update_loss_scale(s, options, state, on.update_gate());
-  });
+  enqueue_update(stream, "update loss scale", launch_update_loss_scale, options, state);
 }
 
 void CudaDevice::count_update(Stream& stream, std::int64_t* steps) {
-  auto& on = cuda_stream(stream);
-  on.enqueue("count update",
-             [&](cudaStream_t s) { launch_count_update(s, steps, on.update_gate()); });
+  enqueue_update(stream, "count update", launch_count_update, steps);
 }
 
 void CudaDevice::keep(Stream& stream, void* destination, const void* source, std::size_t bytes) {
-  auto& on = cuda_stream(stream);
-  on.enqueue("keep",
-             [&](cudaStream_t s) { launch_keep(s, destination, source, bytes, on.update_gate()); });
+  enqueue_update(stream, "keep", launch_keep, destination, source, bytes);
 }
 
 void CudaDevice::gate_updates(Stream& stream, const float* votes, float needed) {

@@ -21,30 +21,27 @@ Result<CudaGraph> CudaGraph::end_capture(CudaStream& stream) {
   auto outcome = stream.status();
   if (outcome)
     outcome = cuda_status(code, "ending a capture", stream.device());
-  CudaGraph graph;
-  graph.device_ = stream.device();
+  cudaGraphExec_t graph = nullptr;
   if (outcome)
-    outcome = cuda_status(cudaGraphInstantiate(&graph.graph_, captured, 0),
-                          "instantiating a CUDA graph", stream.device());
+    outcome = cuda_status(cudaGraphInstantiate(&graph, captured, 0), "instantiating a CUDA graph",
+                          stream.device());
   if (captured)
     cudaGraphDestroy(captured);
   cudaGetLastError(); // clears the error, which `outcome` holds
+  Handle owned{graph, Destroy{stream.device()}};
   if (!outcome)
     return failure(std::move(outcome).error());
-  return graph;
+  return CudaGraph{std::move(owned)};
 }
 
 void CudaGraph::launch(CudaStream& stream) const {
   stream.enqueue("launching a CUDA graph",
-                 [this](cudaStream_t handle) { cudaGraphLaunch(graph_, handle); });
+                 [this](cudaStream_t handle) { cudaGraphLaunch(graph_.get(), handle); });
 }
 
-void CudaGraph::reset() {
-  if (!graph_)
-    return;
-  const DeviceGuard guard{device_};
-  cudaGraphExecDestroy(graph_);
-  graph_ = nullptr;
+void CudaGraph::Destroy::operator()(cudaGraphExec_t graph) const {
+  const DeviceGuard guard{device};
+  cudaGraphExecDestroy(graph);
 }
 
 } // namespace troupe::gpu

@@ -3,6 +3,8 @@
 
 #include "gpu/cuda_stream.hpp"
 
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace troupe::gpu {
@@ -11,14 +13,6 @@ namespace troupe::gpu {
 class CudaGraph {
 public:
   CudaGraph() = default;
-  ~CudaGraph() { reset(); }
-  CudaGraph(CudaGraph&& other) noexcept
-      : graph_{std::exchange(other.graph_, nullptr)}, device_{other.device_} {}
-  CudaGraph& operator=(CudaGraph&& other) noexcept {
-    std::swap(graph_, other.graph_);
-    std::swap(device_, other.device_);
-    return *this;
-  }
 
   /// Begins a capture: work that this thread enqueues on the stream, and on streams of the device
   /// that wait for its events, is recorded and does not run. Other threads may continue to use the
@@ -32,10 +26,15 @@ public:
   void launch(CudaStream& stream) const;
 
 private:
-  void reset();
+  struct Destroy {
+    int device;
+    void operator()(cudaGraphExec_t graph) const;
+  };
+  using Handle = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;
 
-  cudaGraphExec_t graph_ = nullptr;
-  int device_ = 0;
+  explicit CudaGraph(Handle graph) : graph_{std::move(graph)} {}
+
+  Handle graph_;
 };
 
 } // namespace troupe::gpu

@@ -100,9 +100,9 @@ std::shared_ptr<CudaEvent> CudaStream::record(bool timed, bool for_host) {
   if (auto failure_so_far = status(); !failure_so_far)
     return std::make_shared<CudaEvent>(context_, nullptr, std::move(failure_so_far), waits_);
   const DeviceGuard guard{device()};
-  auto event = PooledEvent::take(context_->events(), timed);
+  auto event = context_->events().take(timed);
   if (event)
-    note(cuda_status(cudaEventRecord((*event)->handle(), stream_), "recording an event", device()));
+    note(cuda_status(cudaEventRecord(event->get(), stream_), "recording an event", device()));
   else
     note(failure(event.error()));
   auto marked = for_host && !capturing() ? mark() : nullptr;

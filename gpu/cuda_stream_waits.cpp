@@ -42,11 +42,11 @@ std::shared_ptr<StreamMark> CudaStream::mark() {
   std::shared_ptr<StreamMark> made;
   std::shared_ptr<CudaEvent> passed;
   enqueue("marking a point for the host", [&](cudaStream_t stream) -> Status {
-    TROUPE_TRY(auto event, PooledEvent::take(context_->events(), false));
+    TROUPE_TRY(auto event, context_->events().take(false));
     TROUPE_TRY(auto* const word, context_->flags().take());
     made = std::make_shared<StreamMark>(context_, word);
     TROUPE_TRY(context_->flags().enqueue_raise(stream, word));
-    const auto code = cudaEventRecord(event->handle(), stream);
+    const auto code = cudaEventRecord(event.get(), stream);
     passed = std::make_shared<CudaEvent>(context_, std::move(event), Status{}, waits_);
     return cuda_status(code, "recording an event", device());
   });
@@ -112,9 +112,9 @@ void CudaStream::wait_for(Poller::Check poll) {
   // Not record(): it fails if an earlier wait fails meanwhile, but the stream still polls the flag.
   std::shared_ptr<CudaEvent> passed;
   enqueue("waiting for the host", [&](cudaStream_t stream) -> Status {
-    TROUPE_TRY(auto event, PooledEvent::take(context_->events(), false));
+    TROUPE_TRY(auto event, context_->events().take(false));
     TROUPE_TRY(context_->flags().enqueue_wait(stream, flag));
-    const auto code = cudaEventRecord(event->handle(), stream);
+    const auto code = cudaEventRecord(event.get(), stream);
     passed = std::make_shared<CudaEvent>(context_, std::move(event), Status{}, waits_);
     return cuda_status(code, "recording an event", device());
   });

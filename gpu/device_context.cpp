@@ -34,13 +34,13 @@ void DeviceContext::say(const std::string& line) {
 
 Status DeviceContext::start_clock() {
   const DeviceGuard guard{index_};
-  TROUPE_TRY(auto base, PooledEvent::take(events_, true));
+  TROUPE_TRY(auto base, events_.take(true));
   cudaStream_t stream = nullptr;
   TROUPE_TRY(cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                          "creating a stream", index_));
-  auto code = cudaEventRecord(base->handle(), stream);
+  auto code = cudaEventRecord(base.get(), stream);
   if (code == cudaSuccess)
-    code = cudaEventSynchronize(base->handle());
+    code = cudaEventSynchronize(base.get());
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   cudaStreamDestroy(stream);
   TROUPE_TRY(cuda_status(code, "starting the clock", index_));

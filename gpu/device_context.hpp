@@ -4,8 +4,8 @@
 #include "gpu/detail/cuda_event.hpp"
 #include "gpu/detail/cuda_memory.hpp"
 #include "gpu/detail/staging_pool.hpp"
-#include "gpu/device_peers.hpp"
 #include "gpu/poller.hpp"
+#include "gpu/stream_list.hpp"
 #include "gpu/wait_flags.hpp"
 
 #include <functional>
@@ -18,6 +18,13 @@ namespace troupe::gpu {
 /// Receives one line about each slow operation while graphs are compiled, and about each choice.
 /// Called from several threads, one at a time.
 using Say = std::function<void(const std::string& line)>;
+
+/// State that the CUDA devices of one node share. Each node of a process has its own list of
+/// streams. Copies share the original's state.
+struct DevicePeers {
+  std::shared_ptr<IdleCalls> idle_calls = IdleCalls::of_process();
+  std::shared_ptr<StreamList> streams = std::make_shared<StreamList>();
+};
 
 class DeviceContext {
 public:

@@ -1,7 +1,6 @@
 #include "gpu/libraries.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/library_functions.hpp"
 
 #include <cuda_runtime_api.h>
 

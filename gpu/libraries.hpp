@@ -2,7 +2,7 @@
 /// them.
 #pragma once
 
-#include "core/error.hpp"
+#include "core/fail.hpp"
 #include "gpu/library_places.hpp"
 
 #include <cublasLt.h>
@@ -86,5 +86,30 @@ struct CublasLtLibrary {
 };
 
 Result<CublasLtLibrary> open_cublas_lt(const LibraryPlaces& places);
+
+/// Fills a table of functions from a library.
+class LibraryFunctions {
+public:
+  explicit LibraryFunctions(const SharedLibrary& library) : library_{library} {}
+
+  template <class Function>
+  void operator()(const char* symbol, Function*& function) {
+    function = reinterpret_cast<Function*>(library_.find(symbol));
+    if (function == nullptr && missing_.empty())
+      missing_ = symbol;
+  }
+
+  /// Errors: unsupported, with the first missing function.
+  Status done() const {
+    if (missing_.empty())
+      return {};
+    return fail(Errc::unsupported, "{} has no function {}: another version is needed",
+                library_.name(), missing_);
+  }
+
+private:
+  const SharedLibrary& library_;
+  std::string missing_;
+};
 
 } // namespace troupe::gpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 namespace troupe::gpu {
 
@@ -16,12 +17,10 @@ std::string variable(const char* name) {
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const auto end = std::min(text.find(':', begin), text.size());
-    if (end > begin)
-      parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::istringstream in{text};
+  for (std::string part; std::getline(in, part, ':');)
+    if (!part.empty())
+      parts.push_back(part);
   return parts;
 }
 

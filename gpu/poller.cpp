@@ -39,7 +39,7 @@ struct Poller::Shared {
   /// Only for the thread: entries in order of arrival.
   std::vector<Entry> waiting;
 
-  void run(const PollPacing& pacing) {
+  void run() {
     auto last_done = std::chrono::steady_clock::now();
     for (;;) {
       const bool was_idle = waiting.empty();
@@ -51,7 +51,7 @@ struct Poller::Shared {
         last_done = now;
       if (waiting.empty())
         continue; // take_added sleeps until there is an entry
-      const auto nap = pacing.nap(now - last_done);
+      const auto nap = PollPacing{}.nap(now - last_done);
       if (nap.count() == 0)
         std::this_thread::yield();
       else
@@ -107,14 +107,13 @@ struct Poller::Shared {
   }
 };
 
-Poller::Poller(const std::string& name, const Begin& begin, PollPacing pacing)
-    : shared_{std::make_shared<Shared>()} {
-  thread_ = std::thread{[shared = shared_, begin, pacing, short_name = name.substr(0, 15)] {
+Poller::Poller(const std::string& name, const Begin& begin) : shared_{std::make_shared<Shared>()} {
+  thread_ = std::thread{[shared = shared_, begin, short_name = name.substr(0, 15)] {
     pthread_setname_np(pthread_self(), short_name.c_str());
     // Linux adds 50 us to every sleep by default.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     const auto owned = begin ? begin() : nullptr;
-    shared->run(pacing);
+    shared->run();
   }};
 }
 

@@ -38,7 +38,7 @@ public:
   using Begin = std::function<std::shared_ptr<void>()>;
 
   /// `name` is the thread's name (truncated to 15 characters). The thread calls `begin` first.
-  explicit Poller(const std::string& name, const Begin& begin = {}, PollPacing pacing = {});
+  explicit Poller(const std::string& name, const Begin& begin = {});
   /// Completes outstanding entries. Called from a callback, it detaches the thread, which completes
   /// them.
   ~Poller();

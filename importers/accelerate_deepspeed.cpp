@@ -1,7 +1,7 @@
 // deepspeed_config: accelerate's own keys for DeepSpeed. The file that deepspeed_config_file names
 // has another table.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // fsdp_config, and parallelism_config, which belongs to FSDP2.
 #include "core/suggestion.hpp"
-#include "importers/detail/maps.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ ForeignOutcome map_sharding(const ForeignContext& context, const ForeignEntry& e
         suggest(entry.text, std::vector<std::string>{"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD",
                                                      "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}));
   if (is_fsdp2(context))
-    return with_fate(Fate::idle, "FSDP2 uses fsdp_reshard_after_forward");
+    return {Fate::idle, "FSDP2 uses fsdp_reshard_after_forward"};
   return mapped(sharding_settings(context));
 }
 
@@ -35,7 +35,7 @@ ForeignOutcome map_reshard(const ForeignContext& context, const ForeignEntry& en
 ForeignOutcome map_version(const ForeignContext&, const ForeignEntry& entry) {
   if (const auto version = whole_of(entry).value_or(0); version < 1 || version > 2)
     return wrong(entry, "1, 2");
-  return with_fate(Fate::built_in, "both versions train the same");
+  return {Fate::built_in, "both versions train the same"};
 }
 
 ForeignOutcome map_offload(const ForeignContext& context, const ForeignEntry& entry) {
@@ -45,9 +45,9 @@ ForeignOutcome map_offload(const ForeignContext& context, const ForeignEntry& en
   if (!*on)
     return mapped({{"parallel.offload", "none"}});
   if (!divides_parameters(context))
-    return with_fate(
+    return {
         Fate::left_out,
-        "each worker keeps all parameters on its device; parallel.offload: optimizer is possible");
+        "each worker keeps all parameters on its device; parallel.offload: optimizer is possible"};
   return mapped({{"parallel.offload", "parameters"}});
 }
 
@@ -68,7 +68,7 @@ ForeignOutcome map_min_params(const ForeignContext& context, const ForeignEntry&
     return wrong(entry, "a whole number, at least 1");
   const auto* policy = context.find("fsdp_config.fsdp_auto_wrap_policy");
   if (*count == 0 || (policy && policy->text != "SIZE_BASED_WRAP"))
-    return with_fate(Fate::idle, "it is only for SIZE_BASED_WRAP");
+    return {Fate::idle, "it is only for SIZE_BASED_WRAP"};
   // Older files do not have the policy as a separate key.
   return mapped({{"parallel.wrap.min_num_params", fmt::format("{}", *count)}});
 }
@@ -168,11 +168,9 @@ ForeignRows group_rows() {
 }
 
 ForeignRows other_parallelism_rows() {
-  auto sizes = refused("troupe shards data and state, not layers or sequences; leave it at 1",
-                       {"tp_size", "cp_size", "sp_size"});
-  for (auto& row : sizes)
-    row.neutral = "1";
-  return joined({sizes, left_out("it is only for cp_size", {"cp_backend", "cp_comm_strategy"}),
+  return joined({refused("troupe shards data and state, not layers or sequences; leave it at 1",
+                         {"tp_size", "cp_size", "sp_size"}, "1"),
+                 left_out("it is only for cp_size", {"cp_backend", "cp_comm_strategy"}),
                  left_out("it is only for sp_size",
                           {"sp_backend", "sp_seq_length", "sp_seq_length_is_variable",
                            "sp_attn_implementation"})});

@@ -1,8 +1,8 @@
 // The job that accelerate starts, and its precision.
 #include "core/suggestion.hpp"
-#include "importers/detail/maps.hpp"
 #include "importers/detail/sharding.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
@@ -85,7 +85,7 @@ ForeignOutcome map_precision(const ForeignContext& context, const ForeignEntry& 
   if (word == "fp16" || word == "bf16")
     return map_mode(context, word);
   if (word == "fp8")
-    return with_fate(Fate::refused, "troupe has no fp8; the nearest is mixed_precision: bf16");
+    return {Fate::refused, "troupe has no fp8; the nearest is mixed_precision: bf16"};
   return wrong(entry, "no, fp16, bf16, fp8",
                suggest(word, std::vector<std::string>{"no", "fp16", "bf16", "fp8"}));
 }
@@ -96,10 +96,10 @@ ForeignOutcome map_old_fp16(const ForeignContext& context, const ForeignEntry& e
 
 ForeignOutcome map_environment(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "LOCAL_MACHINE" || entry.text == "0")
-    return with_fate(Fate::built_in, "troupe runs on the machine where it is started");
+    return {Fate::built_in, "troupe runs on the machine where it is started"};
   if (entry.text == "AMAZON_SAGEMAKER" || entry.text == "1")
-    return with_fate(Fate::refused, "troupe starts no cloud jobs: start `troupe node` on the "
-                                    "machines, as docs/cluster.md shows");
+    return {Fate::refused, "troupe starts no cloud jobs: start `troupe node` on the "
+                           "machines, as docs/cluster.md shows"};
   return wrong(entry, "LOCAL_MACHINE, AMAZON_SAGEMAKER");
 }
 

@@ -20,7 +20,7 @@ ForeignOutcome map_processes(const ForeignContext& context, const ForeignEntry& 
     return context.world.known
                ? mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
                         "-1 is the number given with --processes")
-               : with_fate(Fate::open, "`devices.count`: set it with --processes N");
+               : ForeignOutcome{Fate::open, "`devices.count`: set it with --processes N"};
   if (!processes || *processes < 1)
     return wrong(entry, "a whole number, at least 1, or -1");
   if (*processes % context.world.machines != 0)
@@ -28,13 +28,6 @@ ForeignOutcome map_processes(const ForeignContext& context, const ForeignEntry& 
                                    context.world.machines));
   return mapped({{"devices.count", fmt::format("{}", context.world.per_machine())}},
                 "workers of each node");
-}
-
-ForeignOutcome map_machines(const ForeignContext&, const ForeignEntry& entry) {
-  const auto machines = whole_of(entry);
-  if (!machines || *machines < 1)
-    return wrong(entry, "a whole number, at least 1");
-  return mapped({{"cluster.nodes", fmt::format("{}", *machines)}});
 }
 
 bool is_address(std::string_view text) {
@@ -69,7 +62,7 @@ ForeignSettings address_settings(const ForeignContext& context, const std::strin
 }
 
 ForeignOutcome alone() {
-  return with_fate(Fate::idle, "one machine needs no address");
+  return {Fate::idle, "one machine needs no address"};
 }
 
 ForeignOutcome map_address(const ForeignContext& context, const ForeignEntry& entry) {
@@ -112,7 +105,7 @@ ForeignRows accelerate_machine_rows() {
   return {
       {"num_processes", Fate::mapped, "`devices.count`: the processes of one machine",
        map_processes},
-      {"num_machines", Fate::mapped, "`cluster.nodes`", map_machines},
+      {"num_machines", Fate::mapped, "`cluster.nodes`", count_to("cluster.nodes")},
       {"machine_rank", Fate::mapped, "0 leads (`cluster.listen`), the others join (`cluster.join`)",
        map_rank},
       {"main_process_ip", Fate::mapped,

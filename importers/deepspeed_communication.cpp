@@ -1,6 +1,6 @@
 // DeepSpeed's keys for the communication of gradients.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 namespace troupe {
 
@@ -23,10 +23,10 @@ ForeignOutcome map_fp32(const ForeignContext&, const ForeignEntry& entry) {
 
 ForeignOutcome map_operation(const ForeignContext&, const ForeignEntry& entry) {
   if (word_of(entry) == "mean")
-    return with_fate(Fate::built_in, "gradients are averaged over workers");
+    return {Fate::built_in, "gradients are averaged over workers"};
   if (word_of(entry) == "sum")
-    return with_fate(Fate::refused, "gradients are averaged over workers; multiply the learning "
-                                    "rate by their number");
+    return {Fate::refused, "gradients are averaged over workers; multiply the learning "
+                           "rate by their number"};
   return wrong(entry, "mean, sum");
 }
 

@@ -12,22 +12,16 @@ namespace of_deepspeed_offload {
 namespace {
 
 /// cpu_offload: true means offload_optimizer: {device: cpu}.
-ForeignOutcome map_old(const ForeignContext& context, const ForeignEntry& entry,
-                       const std::string& target, std::int64_t least_stage) {
-  const auto on = boolean_of(entry);
-  if (!on)
-    return wrong(entry, "true or false");
-  if (!*on || deepspeed_stage(context) < least_stage)
-    return with_fate(Fate::idle, "nothing is offloaded");
-  return mapped({{"parallel.offload", target, least_stage == 3 ? Firmness::firm : Firmness::weak}});
-}
-
-ForeignOutcome map_old_optimizer(const ForeignContext& context, const ForeignEntry& entry) {
-  return map_old(context, entry, "optimizer", 1);
-}
-
-ForeignOutcome map_old_parameters(const ForeignContext& context, const ForeignEntry& entry) {
-  return map_old(context, entry, "parameters", 3);
+ForeignMap old_name_of(std::string target, std::int64_t least_stage) {
+  return [=](const ForeignContext& context, const ForeignEntry& entry) -> ForeignOutcome {
+    const auto on = boolean_of(entry);
+    if (!on)
+      return wrong(entry, "true or false");
+    if (!*on || deepspeed_stage(context) < least_stage)
+      return {Fate::idle, "nothing is offloaded"};
+    const auto firmness = least_stage == 3 ? Firmness::firm : Firmness::weak;
+    return mapped({{"parallel.offload", target, firmness}});
+  };
 }
 
 ForeignOutcome map_ratio(const ForeignContext& context, const ForeignEntry& entry) {
@@ -36,18 +30,18 @@ ForeignOutcome map_ratio(const ForeignContext& context, const ForeignEntry& entr
     return wrong(entry, "a number, 0 to 1");
   if (*ratio == 0 || deepspeed_stage(context) == 0 ||
       !is_on(context, "zero_optimization.offload_optimizer.device"))
-    return with_fate(*ratio == 0 ? Fate::left_out : Fate::idle,
-                     "it is only for offloaded state; leave device out to offload nothing");
+    return {*ratio == 0 ? Fate::left_out : Fate::idle,
+            "it is only for offloaded state; leave device out to offload nothing"};
   const bool of_parameters =
       deepspeed_stage(context) == 3 && is_on(context, "zero_optimization.offload_param.device");
   return mapped({{of_parameters ? "parallel.offload.parameters" : "parallel.offload.optimizer",
-                  number_text(*ratio)}});
+                  fmt::format("{}", *ratio)}});
 }
 
 /// The section configures a model's own checkpointing, so a file that sets it uses checkpointing.
 ForeignOutcome map_recompute(const ForeignContext&, const ForeignEntry& entry) {
   if (is_neutral(entry))
-    return with_fate(Fate::idle, fmt::format("{} enables nothing", value_text(entry)));
+    return {Fate::idle, fmt::format("{} enables nothing", value_text(entry))};
   return mapped({{"train.recompute", "block"}}, "results have the same bits as without it");
 }
 
@@ -66,6 +60,7 @@ ForeignRows recompute_rows() {
 
 ForeignRows offload_rows() {
   const std::string_view old_parameters = "`parallel.offload: parameters`: the old name";
+  const auto map_old_parameters = old_name_of("parameters", 3);
   return {
       {"offload_optimizer.device", Fate::mapped,
        "`parallel.offload: optimizer`; nvme becomes the host's memory", map_optimizer_device},
@@ -75,7 +70,7 @@ ForeignRows offload_rows() {
       {"offload_optimizer.ratio", Fate::mapped, "`parallel.offload: {optimizer: RATIO}`",
        map_ratio},
       {"cpu_offload", Fate::mapped, "`parallel.offload: optimizer`: the old name",
-       map_old_optimizer},
+       old_name_of("optimizer", 1)},
       {"cpu_offload_params", Fate::mapped, old_parameters, map_old_parameters},
       {"cpu_offload_param", Fate::mapped, old_parameters, map_old_parameters},
   };

@@ -1,6 +1,6 @@
 // The section optimizer.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 #include "importers/detail/zero_stage.hpp"
 
 #include <fmt/format.h>
@@ -63,8 +63,8 @@ ForeignOutcome map_lr(const ForeignContext&, const ForeignEntry& entry) {
   if (!rate || *rate < 0)
     return wrong(entry, "a number, above 0");
   if (*rate == 0)
-    return with_fate(Fate::idle, "the scheduler sets the learning rate");
-  return mapped({{"train.optimizer.lr", number_text(*rate), Firmness::weak}});
+    return {Fate::idle, "the scheduler sets the learning rate"};
+  return mapped({{"train.optimizer.lr", fmt::format("{}", *rate), Firmness::weak}});
 }
 
 std::optional<double> number_in(const std::string& text) {
@@ -76,8 +76,7 @@ ForeignOutcome map_betas(const ForeignContext&, const ForeignEntry& entry) {
   const auto second = entry.items.size() == 2 ? number_in(entry.items[1]) : std::nullopt;
   if (!first || !second)
     return wrong(entry, "a list of two numbers");
-  return mapped({{"train.optimizer.betas",
-                  fmt::format("[{}, {}]", number_text(*first), number_text(*second))}});
+  return mapped({{"train.optimizer.betas", fmt::format("[{}, {}]", *first, *second)}});
 }
 
 ForeignOutcome map_mode(const ForeignContext& context, const ForeignEntry& entry) {
@@ -88,8 +87,8 @@ ForeignOutcome map_mode(const ForeignContext& context, const ForeignEntry& entry
 
 ForeignOutcome map_bias_correction(const ForeignContext&, const ForeignEntry& entry) {
   if (boolean_of(entry) == true)
-    return with_fate(Fate::built_in, "Adam's moments are corrected for their bias");
-  return with_fate(Fate::refused, "Adam's moments are always corrected for their bias");
+    return {Fate::built_in, "Adam's moments are corrected for their bias"};
+  return {Fate::refused, "Adam's moments are always corrected for their bias"};
 }
 
 ForeignRows parameter_rows() {

@@ -77,10 +77,8 @@ ForeignRows parallelism_rows() {
   return joined({
       refused("troupe shards data and state, not layers: zero_optimization.stage 3",
               {"tensor_parallel.*", "pipeline.*", "expert_parallel.*", "hybrid_engine.*"}),
-      {{.key = "sequence_parallel_size",
-        .fate = Fate::refused,
-        .says = "troupe shards data and state, not sequences; leave it at 1",
-        .neutral = "1"}},
+      refused("troupe shards data and state, not sequences; leave it at 1",
+              {"sequence_parallel_size"}, "1"),
       left_out("all workers share the data: devices.count x cluster.nodes",
                {"data_parallel_size", "use_data_before_expert_parallelism"}),
       refused("the number of workers and the batch size do not change during a run",

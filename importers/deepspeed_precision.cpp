@@ -1,6 +1,6 @@
 // fp16, bf16, amp and torch_autocast.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 
@@ -13,18 +13,13 @@ namespace {
 
 constexpr std::string_view fp16 = "fp16.enabled";
 
-ForeignOutcome map_enabled(const ForeignContext& context, const ForeignEntry& entry,
-                           const char* mode) {
-  ForeignSettings settings = {{"precision.mode", mode}};
-  if (entry.key == fp16 && !context.find("fp16.loss_scale_window")) // 2000 is PyTorch's
-    settings.push_back({"precision.loss_scale.growth_interval", "1000", Firmness::default_value});
-  return if_on(entry, mapped(std::move(settings), "parameters are kept in fp32, as in DeepSpeed"),
-               "true or false, or \"auto\"");
-}
-
 ForeignMap enables(const char* mode) {
   return [mode](const ForeignContext& context, const ForeignEntry& entry) {
-    return map_enabled(context, entry, mode);
+    ForeignSettings settings = {{"precision.mode", mode}};
+    if (entry.key == fp16 && !context.find("fp16.loss_scale_window")) // 2000 is PyTorch's
+      settings.push_back({"precision.loss_scale.growth_interval", "1000", Firmness::default_value});
+    return if_on(entry, mapped(std::move(settings), "parameters are kept in fp32, as in DeepSpeed"),
+                 "true or false, or \"auto\"");
   };
 }
 
@@ -35,8 +30,8 @@ ForeignOutcome map_scale(const ForeignContext&, const ForeignEntry& entry) {
   if (!scale || *scale < 0)
     return wrong(entry, "a number, at least 0");
   if (*scale == 0)
-    return with_fate(Fate::built_in, "0 is a dynamic scale");
-  return mapped({{"precision.loss_scale.initial", number_text(*scale)},
+    return {Fate::built_in, "0 is a dynamic scale"};
+  return mapped({{"precision.loss_scale.initial", fmt::format("{}", *scale)},
                  {"precision.loss_scale.growth_interval", "2000000000"}},
                 "it never grows; an overflow still halves it");
 }
@@ -50,8 +45,8 @@ ForeignOutcome map_power(const ForeignContext& context, const ForeignEntry& entr
   if (!power || *power < 0 || *power > 99)
     return wrong(entry, "a whole number, 0 to 99");
   if (scale_is_static(context))
-    return with_fate(Fate::idle, "loss_scale sets the scale");
-  return mapped({{"precision.loss_scale.initial", number_text(std::exp2(*power))}});
+    return {Fate::idle, "loss_scale sets the scale"};
+  return mapped({{"precision.loss_scale.initial", fmt::format("{}", std::exp2(*power))}});
 }
 
 ForeignOutcome map_window(const ForeignContext& context, const ForeignEntry& entry) {
@@ -59,7 +54,7 @@ ForeignOutcome map_window(const ForeignContext& context, const ForeignEntry& ent
   if (!steps || *steps < 1)
     return wrong(entry, "a whole number, at least 1");
   if (scale_is_static(context))
-    return with_fate(Fate::idle, "loss_scale sets the scale");
+    return {Fate::idle, "loss_scale sets the scale"};
   return mapped({{"precision.loss_scale.growth_interval", fmt::format("{}", *steps)}});
 }
 

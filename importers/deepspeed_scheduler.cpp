@@ -1,6 +1,6 @@
 // The section scheduler.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,8 @@ double rate_of(const ForeignContext& context) {
 std::string warmup_text(const ForeignContext& context, std::int64_t steps) {
   if (!context.steps_per_epoch)
     return fmt::format("{} steps", steps);
-  return number_text(static_cast<double>(steps) / static_cast<double>(*context.steps_per_epoch));
+  return fmt::format("{}",
+                     static_cast<double>(steps) / static_cast<double>(*context.steps_per_epoch));
 }
 
 /// DeepSpeed's defaults for missing keys.
@@ -30,8 +31,8 @@ ForeignSettings default_settings(const ForeignContext& context, const std::strin
     settings.push_back(
         {"train.schedule.warmup", warmup_text(context, 1000), Firmness::default_value});
   if (schedule == "cosine")
-    settings.push_back(
-        {"train.schedule.min_lr", number_text(0.0001 * rate_of(context)), Firmness::default_value});
+    settings.push_back({"train.schedule.min_lr", fmt::format("{}", 0.0001 * rate_of(context)),
+                        Firmness::default_value});
   return settings;
 }
 
@@ -69,7 +70,7 @@ ForeignOutcome map_steps(const ForeignContext& context, const ForeignEntry& entr
   if (!steps || *steps < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
   if (*steps == 0)
-    return with_fate(Fate::idle, "0 steps: no warm-up");
+    return {Fate::idle, "0 steps: no warm-up"};
   return mapped({{"train.schedule.warmup", warmup_text(context, *steps)}});
 }
 
@@ -87,9 +88,9 @@ ForeignOutcome map_total(const ForeignContext& context, const ForeignEntry& entr
 
 ForeignOutcome map_shape(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "linear")
-    return with_fate(Fate::built_in, "warm-up is linear");
+    return {Fate::built_in, "warm-up is linear"};
   if (entry.text == "log")
-    return with_fate(Fate::refused, "warm-up is linear: warmup_type: linear");
+    return {Fate::refused, "warm-up is linear: warmup_type: linear"};
   return unknown_word(entry, {"linear", "log"});
 }
 
@@ -97,14 +98,14 @@ ForeignOutcome map_peak(const ForeignContext&, const ForeignEntry& entry) {
   const auto rate = number_of(entry);
   if (!rate || *rate <= 0)
     return wrong(entry, "a number, above 0, or \"auto\"");
-  return mapped({{"train.optimizer.lr", number_text(*rate)}});
+  return mapped({{"train.optimizer.lr", fmt::format("{}", *rate)}});
 }
 
 ForeignOutcome map_floor(const ForeignContext& context, const ForeignEntry& entry) {
   const auto ratio = number_of(entry);
   if (!ratio || *ratio < 0 || *ratio > 1)
     return wrong(entry, "a number, 0 to 1");
-  return mapped({{"train.schedule.min_lr", number_text(*ratio * rate_of(context))}});
+  return mapped({{"train.schedule.min_lr", fmt::format("{}", *ratio * rate_of(context))}});
 }
 
 ForeignRows mapped_rows() {

@@ -27,7 +27,7 @@ ForeignOutcome map_groups(const ForeignContext& context, const ForeignEntry& ent
   if (!size)
     return wrong(entry, "a whole number, -1 for none");
   if (!has_groups(context))
-    return with_fate(Fate::idle, "only stage 3 has groups, of at least 2");
+    return {Fate::idle, "only stage 3 has groups, of at least 2"};
   return mapped(
       {{"parallel.strategy", "hsdp"}, {"parallel.shard_group", fmt::format("{}", *size)}});
 }
@@ -38,7 +38,7 @@ ForeignOutcome map_bucket(const ForeignContext& context, const ForeignEntry& ent
   if (!elements || *elements < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
   if (deepspeed_stage(context) == 3)
-    return with_fate(Fate::left_out, "with stage 3 the units of parallel.wrap are sent together");
+    return {Fate::left_out, "with stage 3 the units of parallel.wrap are sent together"};
   if (*elements < 256) // the smallest bucket is 1 KiB
     return mapped({{"parallel.bucket_size", "1024"}}, "the minimum");
   return mapped({{"parallel.bucket_size", fmt::format("{}", *elements * 4)}},
@@ -50,7 +50,7 @@ ForeignOutcome map_prefetch(const ForeignContext& context, const ForeignEntry& e
   if (!elements || *elements < 0)
     return wrong(entry, "a whole number, at least 0, or \"auto\"");
   if (deepspeed_stage(context) != 3)
-    return with_fate(Fate::idle, "it is only for stage 3");
+    return {Fate::idle, "it is only for stage 3"};
   return mapped({{"parallel.prefetch", *elements == 0 ? "0" : "1"}},
                 "troupe counts blocks, not elements");
 }
@@ -124,10 +124,7 @@ ForeignRows left_out_rows() {
       left_out("troupe has no trace cache", {"log_trace_cache_warnings"}),
       left_out("checks are always on", {"enable_sanity_checks"}),
       left_out("troupe has no Muon", {"save_muon_momentum_buffer_in_memory"}),
-      {{.key = "zero_hpz_partition_size",
-        .fate = Fate::left_out,
-        .says = "hsdp shards within groups: mics_shard_size",
-        .neutral = "1"}},
+      left_out("hsdp shards within groups: mics_shard_size", {"zero_hpz_partition_size"}, "1"),
   });
 }
 

@@ -17,13 +17,10 @@ const ForeignEntry* ForeignDocument::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
-ForeignResult read_foreign_file(const std::filesystem::path& path, ForeignFormat format) {
+ForeignResult read_foreign_file(const std::filesystem::path& path, ForeignReader read) {
   const auto text = read_config_text(path, {".json", ".hjson", ".yaml", ".yml"});
   if (!text)
     return tl::unexpected(std::vector{text.error()});
-  const auto read = format == ForeignFormat::json    ? read_foreign_json
-                    : format == ForeignFormat::hjson ? read_foreign_hjson
-                                                     : read_foreign_yaml;
   return read(*text, path.string());
 }
 

@@ -44,10 +44,11 @@ ForeignResult read_foreign_json(std::string_view text, const std::string& source
 /// Reads Hjson, a superset of JSON.
 ForeignResult read_foreign_hjson(std::string_view text, const std::string& source);
 
-enum class ForeignFormat : std::uint8_t { yaml, json, hjson };
+/// One of the functions above.
+using ForeignReader = ForeignResult (*)(std::string_view text, const std::string& source);
 
 /// Reads a file of at most 1 MiB and 10,000 values. If the file is missing, suggests the nearest
 /// name in its folder.
-ForeignResult read_foreign_file(const std::filesystem::path& path, ForeignFormat format);
+ForeignResult read_foreign_file(const std::filesystem::path& path, ForeignReader read);
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // config.json of Hugging Face's GPT-2 and LLaMA. Missing keys get the defaults of GPT2Config and
 // LlamaConfig: the sizes of gpt2 and llama-7b, and the default of each other key.
-#include "importers/detail/maps.hpp"
 #include "importers/detail/tables.hpp"
+#include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ ForeignOutcome map_type(const ForeignContext&, const ForeignEntry& entry) {
   if (entry.text == "gpt2")
     return mapped({{"model.name", "gpt2"},
                    {"model.vocabulary", "50257", Firmness::default_value},
-                   {"model.dropout", number_text(default_dropout), Firmness::default_value}});
+                   {"model.dropout", fmt::format("{}", default_dropout), Firmness::default_value}});
   if (entry.text == "llama")
     return mapped({{"model.name", "llama-7b"},
                    {"model.vocabulary", "32000", Firmness::default_value},
@@ -35,18 +35,17 @@ ForeignOutcome map_dropout(const ForeignContext& context, const ForeignEntry& en
     return wrong(entry, "a number, at least 0 and below 1");
   const auto* const other = entry.key == "embd_pdrop" ? "resid_pdrop" : "embd_pdrop";
   if (number_at(context, other).value_or(default_dropout) != *rate)
-    return with_fate(Fate::refused,
-                     fmt::format("{} differs, but `model.dropout` is the rate of both", other));
-  return mapped({{"model.dropout", number_text(*rate)}});
+    return {Fate::refused,
+            fmt::format("{} differs, but `model.dropout` is the rate of both", other)};
+  return mapped({{"model.dropout", fmt::format("{}", *rate)}});
 }
 
 /// Accepts only the values that are built in.
 ForeignMap only(std::vector<std::string> allowed) {
-  return [=](const ForeignContext&, const ForeignEntry& entry) {
+  return [=](const ForeignContext&, const ForeignEntry& entry) -> ForeignOutcome {
     if (std::ranges::count(allowed, entry.text) > 0)
-      return with_fate(Fate::built_in, fmt::format("{} is the only value", value_text(entry)));
-    return with_fate(Fate::refused,
-                     fmt::format("{}; troupe has {}", value_text(entry), allowed[0]));
+      return {Fate::built_in, fmt::format("{} is the only value", value_text(entry))};
+    return {Fate::refused, fmt::format("{}; troupe has {}", value_text(entry), allowed[0])};
   };
 }
 
@@ -56,8 +55,8 @@ ForeignOutcome expect_head_width(const ForeignContext& context, const ForeignEnt
              count = whole_at(context, "num_attention_heads");
   const auto value = whole_of(entry);
   if (value && all && count && *value * *count == *all)
-    return with_fate(Fate::built_in, "hidden_size / num_attention_heads");
-  return with_fate(Fate::refused, "heads are hidden_size / num_attention_heads wide");
+    return {Fate::built_in, "hidden_size / num_attention_heads"};
+  return {Fate::refused, "heads are hidden_size / num_attention_heads wide"};
 }
 
 ForeignMap epsilon() {
@@ -114,8 +113,8 @@ ForeignRows llama_rows() {
 /// A factor that transformers multiplies by if the file has it.
 ForeignOutcome expect_one(const ForeignContext&, const ForeignEntry& entry) {
   if (number_of(entry) == 1.0)
-    return with_fate(Fate::idle, "1 does not scale anything");
-  return with_fate(Fate::refused, fmt::format("{}; troupe has 1", value_text(entry)));
+    return {Fate::idle, "1 does not scale anything"};
+  return {Fate::refused, fmt::format("{}; troupe has 1", value_text(entry))};
 }
 
 /// Keys of other models, of custom code and of quantized weights: they change what the same weights

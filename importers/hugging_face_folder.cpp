@@ -83,7 +83,7 @@ Imported import_hugging_face(const fs::path& path, const ImportOptions& options,
   Importer importer{options, catalogue};
   std::error_code ignored;
   const auto file = fs::is_directory(path, ignored) ? path / "config.json" : path;
-  const auto document = read_foreign_file(file, ForeignFormat::json);
+  const auto document = read_foreign_file(file, read_foreign_json);
   if (!document) {
     importer.add(document.error());
     return std::move(importer).finish("huggingface", file);

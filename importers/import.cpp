@@ -1,8 +1,8 @@
 #include "importers/import.hpp"
 
 #include "core/escape.hpp"
-#include "importers/detail/deepspeed_batch.hpp"
 #include "importers/detail/importer.hpp"
+#include "importers/detail/tables.hpp"
 #include "importers/detail/values.hpp"
 
 #include <fmt/format.h>
@@ -48,10 +48,6 @@ ForeignWorld accelerate_world(const ForeignDocument& document, const ImportOptio
   return world;
 }
 
-ForeignWorld world_of_deepspeed(const ForeignDocument& document, const ImportOptions& options) {
-  return options.processes ? ForeignWorld{1, *options.processes, true} : deepspeed_world(document);
-}
-
 /// Sets a model and a data set, which neither program's file names. The placeholders train on any
 /// machine.
 void set_what_is_trained(Importer& importer) {
@@ -76,11 +72,6 @@ void set_sizes(Importer& importer, const ForeignWorld& world) {
                          "one sample per worker and micro-batch");
   if (const auto batch = importer.number("data.batch_size"); batch > default_samples)
     importer.set_default("data.limit", fmt::format("{}", *batch), "one batch");
-}
-
-void hint_at_script(Importer& importer) {
-  importer.hint("with accelerate, the script sets batch size, optimizer, schedule and epochs: set "
-                "data.batch_size (over all workers) and train");
 }
 
 void hint_at_nodes(Importer& importer, const ForeignContext& context) {
@@ -141,8 +132,8 @@ std::string ImportLine::to_string() const {
 Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
                            const Catalogue& catalogue) {
   Importer importer{options, catalogue};
-  auto document = read_foreign_file(path, path.extension() == ".json" ? ForeignFormat::json
-                                                                      : ForeignFormat::yaml);
+  auto document =
+      read_foreign_file(path, path.extension() == ".json" ? read_foreign_json : read_foreign_yaml);
   if (!document) {
     importer.add(document.error());
     return std::move(importer).finish("accelerate", path);
@@ -151,7 +142,7 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
   ForeignResult second = ForeignDocument{};
   const auto* named = deepspeed_file(*document);
   if (named)
-    second = read_foreign_file(beside(path, named->text), ForeignFormat::hjson);
+    second = read_foreign_file(beside(path, named->text), read_foreign_hjson);
   if (!second)
     importer.add(second.error());
   ForeignContext context{.document = *document,
@@ -171,7 +162,9 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
     hint_at_processes(importer, context.world, "accelerate's launcher");
   hint_at_nodes(importer, context);
   if (!importer.has("data.batch_size"))
-    hint_at_script(importer);
+    importer.hint(
+        "with accelerate, the script sets batch size, optimizer, schedule and epochs: set "
+        "data.batch_size (over all workers) and train");
   set_sizes(importer, context.world);
   set_what_is_trained(importer);
   return std::move(importer).finish("accelerate", path);
@@ -180,14 +173,16 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
                           const Catalogue& catalogue) {
   Importer importer{options, catalogue};
-  auto document = read_foreign_file(path, ForeignFormat::hjson);
+  auto document = read_foreign_file(path, read_foreign_hjson);
   if (!document) {
     importer.add(document.error());
     return std::move(importer).finish("deepspeed", path);
   }
   use_new_names(*document);
   const ForeignContext context{.document = *document,
-                               .world = world_of_deepspeed(*document, options),
+                               .world = options.processes
+                                            ? ForeignWorld{1, *options.processes, true}
+                                            : deepspeed_world(*document),
                                .steps_per_epoch = options.steps_per_epoch};
   apply_deepspeed(importer, context);
   hint_at_processes(importer, context.world, "DeepSpeed's launcher");

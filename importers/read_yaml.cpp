@@ -11,11 +11,6 @@ namespace troupe {
 
 namespace {
 
-template <std::size_t N>
-bool is_one_of(const std::string& text, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, text) != words.end();
-}
-
 bool is_number(const std::string& text) {
   double value = 0;
   const auto* begin = text.data() + (text.starts_with('+') ? 1 : 0);
@@ -32,9 +27,9 @@ ForeignKind kind_of(const YAML::Node& scalar) {
   const auto& text = scalar.Scalar();
   if (scalar.Tag() != "?") // in quotes
     return ForeignKind::text;
-  if (is_one_of(text, nulls))
+  if (std::ranges::count(nulls, text) > 0)
     return ForeignKind::null;
-  if (is_one_of(text, booleans))
+  if (std::ranges::count(booleans, text) > 0)
     return ForeignKind::boolean;
   return is_number(text) ? ForeignKind::number : ForeignKind::text;
 }

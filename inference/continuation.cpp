@@ -1,6 +1,7 @@
 #include "inference/continuation.hpp"
 
 #include "core/fail.hpp"
+#include "data/tokenizer/characters.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -29,9 +30,9 @@ std::string_view to_string(Ending ending) {
 
 Continuation::Continuation(std::unique_ptr<Decoder> decoder, training::Prompt prompt,
                            const training::GenerateOptions& options, TakeText take)
-    : decoder_{std::move(decoder)}, tokenizer_{prompt.tokenizer}, wanted_{options.tokens},
-      sampler_{options.sampling, prompt.tokenizer->parts().vocabulary.unused()},
-      text_{prompt.tokenizer, std::move(take)} {
+    : decoder_{std::move(decoder)}, tokenizer_{prompt.tokenizer}, take_{std::move(take)},
+      wanted_{options.tokens}, sampler_{options.sampling,
+                                        prompt.tokenizer->parts().vocabulary.unused()} {
   result_.prompt = std::move(prompt.tokens);
 }
 
@@ -58,7 +59,8 @@ Result<bool> Continuation::advance() {
   result_.tokens.push_back(id);
   if (id == tokenizer_->end_of_document())
     return finish(Ending::document);
-  TROUPE_TRY(text_.add(id));
+  TROUPE_TRY(tokenizer_->decode({&id, 1}, held_));
+  TROUPE_TRY(hand_on(data::whole_characters(held_)));
   if (std::ssize(result_.tokens) >= wanted_)
     return finish(Ending::enough);
   if (decoder_->room() == 0)
@@ -77,8 +79,16 @@ data::TokenId Continuation::choose() {
 Result<bool> Continuation::finish(Ending ending) {
   result_.ending = ending;
   result_.seconds = seconds_since(begin_);
-  TROUPE_TRY(text_.finish());
+  TROUPE_TRY(hand_on(held_.size())); // also the bytes of an incomplete last character
   return false;
+}
+
+Status Continuation::hand_on(std::size_t bytes) {
+  if (bytes == 0)
+    return {};
+  TROUPE_TRY(take_(std::string_view{held_}.substr(0, bytes)));
+  held_.erase(0, bytes);
+  return {};
 }
 
 Result<Generated> generate(const SavedModel& model, const training::GenerateOptions& options,

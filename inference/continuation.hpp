@@ -3,12 +3,13 @@
 #pragma once
 
 #include "inference/decoder.hpp"
-#include "inference/text_stream.hpp"
 #include "training/sampling/prompt.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,9 @@ private:
   }
 };
 
+/// Receives the text in chunks of whole characters, except that the last may end inside one.
+using TakeText = std::function<Status(std::string_view chunk)>;
+
 class Continuation {
 public:
   /// Reads the prompt. `model` is not used afterwards. Blocks. Errors: those of read_prompt and
@@ -57,12 +61,15 @@ private:
   Status feed_prompt();
   data::TokenId choose();
   Result<bool> finish(Ending ending);
+  /// Passes on the first `bytes` bytes of the text held.
+  Status hand_on(std::size_t bytes);
 
   std::unique_ptr<Decoder> decoder_;
   data::TokenizerPtr tokenizer_;
+  TakeText take_;
   std::int64_t wanted_;
   training::Sampler sampler_;
-  TextStream text_;
+  std::string held_; ///< text that is not passed on yet
   Generated result_;
   Clock::time_point begin_;
 };

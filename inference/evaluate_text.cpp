@@ -62,7 +62,7 @@ Result<TextScore> evaluate_text(const SavedModel& model, const training::SayLine
   const auto& data = model.config.data;
   TROUPE_TRY(const auto tokenizer, data::open_tokenizer(data.tokenizer.path, data.tokenizer.split));
   TROUPE_TRY(const auto windows, data::open_text(data, data::Split::test));
-  TROUPE_TRY(data::check_vocabulary(*windows, model.config));
+  TROUPE_TRY(data::check_vocabulary(windows->file().traits().vocabulary_size, model.config));
   TROUPE_TRY(const auto bytes, bytes_of_targets(*windows, *tokenizer));
   const auto adapter = std::make_shared<const data::TokenAdapter>(windows);
   auto used = model;

@@ -3,11 +3,12 @@
 #include "core/fail.hpp"
 #include "data/image_adapter.hpp"
 #include "data/table_dataset.hpp"
-#include "inference/tolerant_adapter.hpp"
+#include "training/sampling/sampling.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <numeric>
 
@@ -28,6 +29,61 @@ std::optional<std::int32_t> label_of(const data::Dataset& dataset, std::int64_t 
            table && !table->class_names().empty())
     label = static_cast<std::int32_t>(table->targets(sample)[0]);
   return label && *label >= 0 ? label : std::nullopt;
+}
+
+/// Reads each sample separately. An unreadable one becomes padding, and its error is kept. Training
+/// handles such files differently: its batches must be the same for any number of workers, so an
+/// unreadable sample is replaced and counted (data/file_notes.hpp).
+class TolerantAdapter final : public data::Adapter {
+public:
+  explicit TolerantAdapter(data::AdapterPtr of) : Adapter{of->fields()}, of_{std::move(of)} {}
+
+  const data::Dataset& dataset() const override { return of_->dataset(); }
+  std::string_view sample_name() const override { return of_->sample_name(); }
+  Status fill(std::span<const std::int64_t> samples, std::int64_t epoch,
+              data::Fields to) const override;
+
+  /// Returns the sample's error, and forgets it.
+  std::optional<Error> take_error(std::int64_t sample) const;
+
+private:
+  Status fill_one(std::int64_t sample, std::int64_t epoch, data::Fields to) const;
+
+  data::AdapterPtr of_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::int64_t, Error> errors_; ///< by sample
+};
+
+Status TolerantAdapter::fill(std::span<const std::int64_t> samples, std::int64_t epoch,
+                             data::Fields to) const {
+  std::vector<std::span<std::byte>> one(to.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (std::size_t field = 0; field < to.size(); ++field) {
+      const auto bytes = fields()[field].bytes();
+      one[field] = to[field].subspan(i * bytes, bytes);
+    }
+    if (auto filled = fill_one(samples[i], epoch, one); !filled)
+      return filled;
+  }
+  return {};
+}
+
+Status TolerantAdapter::fill_one(std::int64_t sample, std::int64_t epoch, data::Fields to) const {
+  auto filled = of_->fill({&sample, 1}, epoch, to);
+  if (filled)
+    return filled;
+  {
+    const std::lock_guard lock{mutex_};
+    errors_.insert_or_assign(sample, std::move(filled).error());
+  }
+  constexpr std::int64_t padding = -1;
+  return of_->fill({&padding, 1}, epoch, to);
+}
+
+std::optional<Error> TolerantAdapter::take_error(std::int64_t sample) const {
+  const std::lock_guard lock{mutex_};
+  auto taken = errors_.extract(sample);
+  return taken ? std::optional{std::move(taken.mapped())} : std::nullopt;
 }
 
 /// The first failure of filling batches, on any stream.
@@ -67,7 +123,7 @@ public:
 
 private:
   Status open();
-  Status fill(std::int64_t step);
+  void fill(std::int64_t step);
   Status ask(std::int64_t step) {
     return predictor_.ask(batches_[static_cast<std::size_t>(step % producer_->slots())],
                           answers_[static_cast<std::size_t>(step % 2)]);
@@ -104,13 +160,12 @@ Status PredictionRun::open() {
   return {};
 }
 
-Status PredictionRun::fill(std::int64_t step) {
+void PredictionRun::fill(std::int64_t step) {
   if (step >= steps_)
-    return {};
+    return;
   const auto slot = static_cast<std::int32_t>(step % producer_->slots());
   batches_[static_cast<std::size_t>(slot)] =
       producer_->fill(slot, {0, step}, {}, [this](Error error) { failure_.set(std::move(error)); });
-  return {};
 }
 
 Result<Score> PredictionRun::run() {
@@ -118,13 +173,13 @@ Result<Score> PredictionRun::run() {
     return score_;
   TROUPE_TRY(open());
   for (std::int64_t step = 0; step < producer_->slots(); ++step)
-    TROUPE_TRY(fill(step));
+    fill(step);
   TROUPE_TRY(ask(0));
   for (std::int64_t step = 0; step < steps_; ++step) {
     const auto finished = predictor_.finish();
     TROUPE_TRY(failure_.status());
     TROUPE_TRY(finished);
-    TROUPE_TRY(fill(step + producer_->slots()));
+    fill(step + producer_->slots());
     if (step + 1 < steps_)
       TROUPE_TRY(ask(step + 1));
     TROUPE_TRY(take(step));
@@ -168,11 +223,8 @@ std::span<const std::int32_t> PredictionRun::rank(std::span<const float> outputs
   const auto wanted = static_cast<std::ptrdiff_t>(std::min(std::max(top_, top5), order_.size()));
   std::partial_sort(order_.begin(), order_.begin() + wanted, order_.end(),
                     [&](std::int32_t a, std::int32_t b) {
-                      const float x = outputs[static_cast<std::size_t>(a)],
-                                  y = outputs[static_cast<std::size_t>(b)];
-                      if (std::isnan(x) || std::isnan(y)) // last, for a strict weak order
-                        return !std::isnan(x) || (std::isnan(y) && a < b);
-                      return x != y ? x > y : a < b;
+                      return training::is_likelier(outputs[static_cast<std::size_t>(a)], a,
+                                                   outputs[static_cast<std::size_t>(b)], b);
                     });
   return std::span{order_}.first(static_cast<std::size_t>(wanted));
 }

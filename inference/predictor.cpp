@@ -22,9 +22,7 @@ Predictor::Predictor(const SavedModel& model)
     : batch_{model.config.data.eval_batch_size}, outputs_{nn::input_spec(model.config).vocabulary >
                                                                   0
                                                               ? 0
-                                                              : model.config.model.num_classes},
-      threads_{training::threads_per_worker(model.config.devices)},
-      stored_{stored_type(model.config.precision.mode)} {}
+                                                              : model.config.model.num_classes} {}
 
 Predictor::~Predictor() {
   drain();
@@ -40,11 +38,12 @@ void Predictor::drain() {
 Result<std::unique_ptr<Predictor>> Predictor::create(const SavedModel& model,
                                                      const data::Adapter& adapter,
                                                      const training::SayLine& say) {
+  const int threads = training::threads_per_worker(model.config.devices);
   std::unique_ptr<Predictor> made{new Predictor{model}};
   made->devices_ = training::platform_of(model.config.devices).make_devices(model.config, say);
   TROUPE_TRY(made->device_, made->devices_->add());
-  made->stream_ = made->device_->create_stream({.name = "compute", .threads = made->threads_});
-  for (int i = 0; i < made->threads_; ++i)
+  made->stream_ = made->device_->create_stream({.name = "compute", .threads = threads});
+  for (int i = 0; i < threads; ++i)
     made->loaders_.push_back(
         {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}), {}});
   TROUPE_TRY(made->compile(model, adapter));
@@ -70,8 +69,9 @@ Status Predictor::compile(const SavedModel& model, const data::Adapter& adapter)
 Status Predictor::load(const SavedModel& model) {
   TROUPE_TRY(auto weights, weights_of(model));
   weights.fold(foldings_);
+  const auto stored = stored_type(model.config.precision.mode);
   TROUPE_TRY(weights_,
-             DeviceWeights::load(*device_, *stream_, executable_->layout(), weights, stored_));
+             DeviceWeights::load(*device_, *stream_, executable_->layout(), weights, stored));
   return weights_.bind(*executable_, *stream_);
 }
 

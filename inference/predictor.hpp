@@ -56,12 +56,10 @@ private:
   Status load(const SavedModel& model);
 
   std::int64_t batch_, outputs_;
-  int threads_;
   std::unique_ptr<training::PlatformDevices> devices_;
   std::shared_ptr<Device> device_;
   nn::InputFormat format_;
   std::vector<nn::BatchNormFolding> foldings_;
-  DType stored_; ///< parameters and statistics are rounded to it
   DeviceWeights weights_;
   std::unique_ptr<Executable> executable_;
   std::vector<training::LoaderStream> loaders_;

@@ -7,9 +7,11 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "data/normalization.hpp"
+#include "importers/import.hpp"
 #include "inference/find_weights.hpp"
-#include "inference/hugging_face_model.hpp"
+#include "nn/models/models.hpp"
 #include "training/hugging_face/config_file.hpp"
+#include "training/hugging_face/weights.hpp"
 #include "training/pickle.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/without_training.hpp"
@@ -139,6 +141,47 @@ bool fits(const training::InputNormalization& input, const Config& config) {
   if (traits_of_data(config.data).sample == SampleKind::image)
     return std::ssize(input.mean) == config.model.in_channels;
   return input.mean.empty() || input.mean.size() == config.data.table.features.size();
+}
+
+void warn_of_unknown(const Imported& imported, const training::SayLine& say) {
+  for (const auto& line : imported.lines)
+    if (say && line.fate == Fate::unknown)
+      say(line.to_string());
+}
+
+/// Whether the vocabulary is one token for each byte, and the end of a document.
+bool has_byte_vocabulary(const ModelConfig& model) {
+  constexpr std::int64_t bytes = 256;
+  return model.vocabulary == bytes + 1;
+}
+
+/// Returns the config that `troupe config import huggingface` makes of the folder. If the folder
+/// has no tokenizer, data.tokenizer names the folder, so that opening it reports what is missing; a
+/// vocabulary of bytes needs none. Errors (invalid_input): those of the import.
+Result<Config> config_of_hugging_face(const fs::path& folder, const training::SayLine& say,
+                                      const Catalogue& catalogue) {
+  const auto imported = import_hugging_face(folder, {}, catalogue);
+  if (!imported.problems.empty())
+    return failure(to_error(imported.problems));
+  warn_of_unknown(imported, say);
+  TROUPE_TRY(auto config, checked(parse_config(imported.yaml, escaped(folder.string()), {},
+                                               Capabilities::all(), catalogue)));
+  if (config.data.tokenizer.path == byte_tokenizer && !has_byte_vocabulary(config.model))
+    config.data.tokenizer.path = folder.string();
+  return config;
+}
+
+/// Returns the weights that the config's model takes from the folder. Errors: those of
+/// open_hugging_face; invalid_input for a tensor of an unsupported type.
+Result<StateSourcePtr> weights_of_hugging_face(const fs::path& folder, const Config& config) {
+  TROUPE_TRY(const auto graph,
+             nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
+  TROUPE_TRY(const auto opened, training::open_hugging_face(folder, config, graph));
+  for (const auto& entry : opened.entries)
+    if (!opened.state->find(entry.name))
+      return fail(Errc::invalid_input, "{}: {}: {} in the file, expected F32, F16, BF16 or F64",
+                  escaped(folder.string()), echoed(entry.name), echoed(entry.dtype));
+  return opened.state;
 }
 
 Result<SavedModel> open_hugging_face_folder(const SavedModelOptions& options,

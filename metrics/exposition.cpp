@@ -1,22 +1,36 @@
 #include "metrics/exposition.hpp"
 
+#include "core/fail.hpp"
+
+#include <nlohmann/json.hpp>
+
 namespace troupe::metrics {
+
+void ScrapeTargets::set(std::vector<ScrapeTarget> targets) {
+  const std::lock_guard lock{mutex_};
+  targets_ = std::move(targets);
+}
+
+std::string ScrapeTargets::json() const {
+  auto groups = nlohmann::json::array();
+  const std::lock_guard lock{mutex_};
+  for (const auto& target : targets_)
+    groups.push_back({{"targets", {target.address}}, {"labels", target.labels}});
+  return groups.dump() + "\n";
+}
 
 Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, const RunInfo& run,
                                                      bool leads, const EndpointSecurity& security) {
   std::unique_ptr<Exposition> all{new Exposition{run, leads}};
   if (listen == "off")
     return all;
-  auto endpoint =
-      HttpEndpoint::start(listen,
-                          {.metrics = [all = all.get()] { return all->registry_.text(); },
-                           .readiness = [all = all.get()] { return all->readiness(); },
-                           .targets = [all = all.get()] { return all->targets_.json(); },
-                           .page = all->live_.page()},
-                          security);
-  if (!endpoint)
-    return failure(endpoint.error());
-  all->endpoint_ = std::move(*endpoint);
+  TROUPE_TRY(all->endpoint_,
+             HttpEndpoint::start(listen,
+                                 {.metrics = [all = all.get()] { return all->registry_.text(); },
+                                  .readiness = [all = all.get()] { return all->readiness(); },
+                                  .targets = [all = all.get()] { return all->targets_.json(); },
+                                  .page = all->live_.page()},
+                                 security));
   return all;
 }
 
@@ -40,14 +54,12 @@ void Exposition::enter(JobPhase phase) {
 }
 
 void Exposition::fail(Errc kind) {
-  if (!ended())
-    registry_.record_failure(to_string(kind));
+  {
+    const std::lock_guard lock{mutex_};
+    if (!ended_)
+      registry_.record_failure(to_string(kind));
+  }
   enter(JobPhase::failed);
-}
-
-bool Exposition::ended() const {
-  const std::lock_guard lock{mutex_};
-  return ended_.has_value();
 }
 
 bool Exposition::is_awaited() const {

@@ -2,17 +2,37 @@
 #pragma once
 
 #include "metrics/http/endpoint.hpp"
-#include "metrics/http/scrape_targets.hpp"
 #include "metrics/live/live_run.hpp"
 #include "metrics/registry/job_phase.hpp"
 #include "metrics/registry/registry.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::metrics {
+
+struct ScrapeTarget {
+  std::string address; ///< HOST:PORT that serves /metrics
+  std::map<std::string, std::string> labels;
+};
+
+/// The endpoints of all nodes, for Prometheus's HTTP service discovery (http_sd_configs).
+/// Thread-safe.
+class ScrapeTargets {
+public:
+  void set(std::vector<ScrapeTarget> targets);
+  /// [{"labels": {"node": "host"}, "targets": ["host:9401"]}], Prometheus's format.
+  std::string json() const;
+
+private:
+  mutable std::mutex mutex_;
+  std::vector<ScrapeTarget> targets_;
+};
 
 /// Thread-safe.
 class Exposition {
@@ -42,7 +62,6 @@ private:
 
   Exposition(const RunInfo& run, bool leads);
   Readiness readiness() const;
-  bool ended() const;
 
   Registry registry_;
   ScrapeTargets targets_;

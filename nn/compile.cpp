@@ -2,16 +2,15 @@
 
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
+#include "nn/config_check.hpp"
 #include "nn/cost.hpp"
-#include "nn/graph_check.hpp"
 #include "nn/learning_rates.hpp"
 #include "nn/modules.hpp"
 #include "nn/passes/annotate.hpp"
-#include "nn/passes/autocast.hpp"
 #include "nn/passes/autodiff.hpp"
-#include "nn/passes/choose_recompute.hpp"
 #include "nn/passes/drop_casts.hpp"
 #include "nn/passes/fuse_training.hpp"
+#include "nn/passes/recompute.hpp"
 #include "nn/validate.hpp"
 
 #include <algorithm>
@@ -24,9 +23,9 @@ namespace {
 Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options) {
   TROUPE_TRY(const auto again, choose_recompute(graph, options.recompute, options.memory));
   TROUPE_TRY(const auto plain, plan_memory(graph, options.memory));
-  const auto operations = operations_of(graph);
+  const auto operations = cost_of(graph).operations;
   graph = recompute(graph, again);
-  return RecomputeEffect{plain.plan.arena_bytes, operations_of(graph) / operations - 1};
+  return RecomputeEffect{plain.arena_bytes, cost_of(graph).operations / operations - 1};
 }
 
 /// Applies the fusions across units, which prevent recomputation, only if nothing has to be
@@ -42,7 +41,7 @@ Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
   if (!fit)
     return joined;
   TROUPE_TRY(const auto planned, plan_memory(joined, options.memory));
-  return planned.plan.arena_bytes <= recompute.fit_bytes ? std::move(joined) : std::move(graph);
+  return planned.arena_bytes <= recompute.fit_bytes ? std::move(joined) : std::move(graph);
 }
 
 } // namespace
@@ -87,9 +86,8 @@ Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
     TROUPE_TRY(prepared.recompute, apply_recompute(graph, options));
   }
   TROUPE_TRY(validate(graph));
-  TROUPE_TRY(auto planned, plan_memory(graph, options.memory));
+  TROUPE_TRY(prepared.memory, plan_memory(graph, options.memory));
   prepared.graph = std::move(graph);
-  prepared.memory = std::move(planned.plan);
   return prepared;
 }
 

@@ -5,7 +5,7 @@
 #include "core/graph/precision.hpp"
 #include "nn/models/models.hpp"
 #include "nn/pass_mode.hpp"
-#include "nn/passes/autocast_regions.hpp"
+#include "nn/passes/autocast.hpp"
 #include "nn/passes/cache_attention.hpp"
 #include "nn/passes/fold_batch_norm.hpp"
 #include "nn/passes/format_input.hpp"

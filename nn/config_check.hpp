@@ -3,6 +3,9 @@
 
 #include "core/config/catalogue.hpp"
 
+#include <string>
+#include <vector>
+
 namespace troupe::nn {
 
 /// Returns the names of all models, the keys that some of them take, and the checks below, for
@@ -17,5 +20,10 @@ Catalogue catalogue_of(const Config& config);
 /// more to divide than it has. Returns none for a model that cannot be built; prepare_model reports
 /// the reason.
 ConfigConflicts find_graph_conflicts(const Config& config);
+
+/// Returns conflicts for names in a config's key that are neither a unit ("layer1.0") nor a prefix
+/// of units ("layer1").
+ConfigConflicts unknown_units(const std::string& key, const std::vector<std::string>& used,
+                              const std::vector<std::string>& units);
 
 } // namespace troupe::nn

@@ -1,6 +1,6 @@
 #include "nn/cost.hpp"
 
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 #include <algorithm>
 
@@ -27,18 +27,13 @@ NodeCost cost_of_moving(const Graph& graph, const Node& node) {
   return cost;
 }
 
-double operations_of(const Graph& graph) {
-  double operations = 0;
-  for (const auto& node : graph.nodes)
-    operations += cost_of(graph, node).operations;
-  return operations;
-}
-
-double repeated_operations_of(const Graph& graph) {
-  double repeated = 0;
-  for (const auto& node : graph.nodes)
-    repeated += cost_of(graph, node).repeated;
-  return repeated;
+NodeCost cost_of(const Graph& graph) {
+  NodeCost all;
+  for (const auto& node : graph.nodes) {
+    const auto [operations, repeated, bytes] = cost_of(graph, node);
+    all = {all.operations + operations, all.repeated + repeated, all.bytes + bytes};
+  }
+  return all;
 }
 
 } // namespace troupe::nn

@@ -30,10 +30,7 @@ NodeCost cost_of(const Graph& graph, const Node& node);
 /// Returns the cost of a node that is bound by memory traffic.
 NodeCost cost_of_moving(const Graph& graph, const Node& node);
 
-/// Returns the operations of all nodes.
-double operations_of(const Graph& graph);
-
-/// Returns the operations that backward nodes repeat.
-double repeated_operations_of(const Graph& graph);
+/// Returns the sums over all nodes.
+NodeCost cost_of(const Graph& graph);
 
 } // namespace troupe::nn

@@ -47,13 +47,4 @@ std::vector<TensorId> initialized_tensors(const Graph& graph) {
   return ids;
 }
 
-Result<std::vector<InitialTensor>> initial_values(const Graph& graph, std::uint64_t seed) {
-  std::vector<InitialTensor> all;
-  for (const auto id : initialized_tensors(graph)) {
-    TROUPE_TRY(auto tensor, initial_value(graph[id], seed));
-    all.push_back(std::move(tensor));
-  }
-  return all;
-}
-
 } // namespace troupe::nn

@@ -19,15 +19,10 @@ struct InitialTensor {
 /// Returns the parameters, then the statistics, in graph order.
 std::vector<TensorId> initialized_tensors(const Graph& graph);
 
-/// Returns the initial values of one tensor. Errors: as initial_values.
+/// Returns the initial values of one tensor. A value depends only on (seed, name of the tensor,
+/// position), not on the rest of the model, threads or ranks. GraphBuilder sets the distribution
+/// (Tensor::initial). Errors: internal for a tensor without one.
 Result<InitialTensor> initial_value(const Tensor& tensor, std::uint64_t seed);
-
-/// Returns the values of all parameters, then of all statistics, in graph order. A value depends
-/// only on (seed, name of the tensor, position), not on the rest of the model, threads or ranks.
-///
-/// GraphBuilder sets the distribution of each tensor (Tensor::initial). Errors: internal for a
-/// parameter or statistic without one.
-Result<std::vector<InitialTensor>> initial_values(const Graph& graph, std::uint64_t seed);
 
 /// Returns the generator's stream for a name: 64-bit FNV-1a.
 std::uint64_t stream_of(std::string_view name);

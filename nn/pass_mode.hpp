@@ -10,14 +10,4 @@ enum class PassMode : std::uint8_t {
   evaluation ///< only forward; batch norm uses the running statistics
 };
 
-template <class Inspector>
-bool inspect(Inspector& f, PassMode& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<PassMode>(value);
-    return value <= 1;
-  };
-  return f.apply(get, set);
-}
-
 } // namespace troupe::nn

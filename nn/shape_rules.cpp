@@ -1,7 +1,7 @@
 #include "nn/shape_rules.hpp"
 
 #include "core/fail.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 namespace troupe::nn {
 

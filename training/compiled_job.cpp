@@ -1,5 +1,6 @@
 #include "training/compiled_job.hpp"
 
+#include "core/config/augmentation.hpp"
 #include "core/device/rounded_executable.hpp"
 #include "core/fail.hpp"
 #include "data/image_adapter.hpp"
@@ -71,16 +72,16 @@ Status JobCompiler::equip(int worker) {
 Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   TROUPE_TRY(auto model,
              nn::prepare_model(config(), micro_batch_, nn::PassMode::training, engine.passes));
-  compiled_job_->operations = nn::operations_of(model.graph);
+  const auto cost = nn::cost_of(model.graph);
+  compiled_job_->operations = cost.operations;
   if (const auto& recompute = model.recompute) {
     compiled_job_->operations /= 1 + recompute->operations_ratio;
     compiled_job_->recompute = {model.memory.arena_bytes, recompute->arena_without,
                                 recompute->operations_ratio};
   }
-  compiled_job_->operations -= nn::repeated_operations_of(model.graph);
+  compiled_job_->operations -= cost.repeated;
   engine.compile.memory = std::move(model.memory);
-  TROUPE_TRY(auto train, compiled.device->compile(model.graph, engine.compile));
-  compiled.train = std::move(train);
+  TROUPE_TRY(compiled.train, compiled.device->compile(model.graph, engine.compile));
   compiled.input = nn::input_format(model.graph);
   const auto stored = stored_type(job().precision);
   const auto buffers = config().parallel.mixed_precision.buffers;
@@ -115,6 +116,18 @@ Result<std::shared_ptr<CompiledJob>> compile_job(std::shared_ptr<const Job> job,
                                                  std::int64_t slices, StateSourcePtr resume_point,
                                                  const Preparing& preparing) {
   return JobCompiler{std::move(job), slices, std::move(resume_point), preparing}.run();
+}
+
+Result<Graph> training_graph(const Config& config) {
+  const auto devices = platform_of(config.devices).make_devices(config, {});
+  TROUPE_TRY(const auto device, devices->add());
+  TROUPE_TRY(auto engine, devices->engine_options(0));
+  engine.passes.input = devices->preferred_input(may_augment_on_device(config.data));
+  const auto slices = config.slices();
+  const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
+  TROUPE_TRY(auto model,
+             nn::prepare_model(config, micro_batch, nn::PassMode::training, engine.passes));
+  return std::move(model.graph);
 }
 
 } // namespace troupe::training

@@ -1,5 +1,5 @@
 /// The part of a job that outlives changes of membership: devices, the executables compiled for
-/// them, and the model's state while no generation has it.
+/// them, and the model's state while no generation has it. training_graph needs no job.
 #pragma once
 
 #include "core/checkpoint/state_source.hpp"
@@ -58,5 +58,10 @@ struct Preparing {
 Result<std::shared_ptr<CompiledJob>> compile_job(std::shared_ptr<const Job> job,
                                                  std::int64_t slices, StateSourcePtr resume_point,
                                                  const Preparing& preparing = {});
+
+/// Returns the graph of a micro-batch, forward and backward, after all passes, as compile_job
+/// compiles it for the first worker's device. Opens no data. Errors: unsupported if the machine
+/// lacks the device; as nn::prepare_model.
+Result<Graph> training_graph(const Config& config);
 
 } // namespace troupe::training

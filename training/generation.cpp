@@ -6,7 +6,6 @@
 #include "nn/learning_rates.hpp"
 #include "nn/models/input.hpp"
 #include "training/platforms/platforms.hpp"
-#include "training/reducer/all_loaded.hpp"
 #include "training/reducer/groups.hpp"
 #include "training/reducer/host_optimizer.hpp"
 #include "training/trace_rows.hpp"
@@ -23,23 +22,25 @@ namespace {
 /// Builds the parts of a generation in order of their dependencies.
 class GenerationBuild {
 public:
-  explicit GenerationBuild(Generation& generation)
-      : generation_{generation}, job_{generation.job()}, strategy_{generation.strategy} {}
+  GenerationBuild(Generation& generation,
+                  const std::shared_ptr<collectives::ConnectionGroup>& connection_group)
+      : generation_{generation}, connection_group_{connection_group}, job_{generation.job()},
+        strategy_{generation.strategy} {}
 
-  Status run(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+  Status run() {
     TROUPE_TRY(check_slices());
     generation_.first_step = generation_.compiled_job->state->header().step;
     TROUPE_TRY(assign_evaluation());
     for (int index = 0; index < generation_.assignment.member().workers; ++index)
       TROUPE_TRY(add_rank_state(index));
-    if (generation_.assignment.generation.shards > 0 && connection_group)
-      TROUPE_TRY(await_all_loaded(*connection_group, generation_.assignment,
+    if (generation_.assignment.generation.shards > 0 && connection_group_)
+      TROUPE_TRY(await_all_loaded(*connection_group_, generation_.assignment,
                                   job_.config.cluster.timeouts));
-    TROUPE_TRY(join_groups(generation_, connection_group));
+    TROUPE_TRY(join_groups(generation_, connection_group_));
     if (strategy_.is_asynchronous())
-      TROUPE_TRY(add_owners(connection_group));
+      TROUPE_TRY(add_owners());
     if (strategy_.has_replica_groups())
-      TROUPE_TRY(add_outer(connection_group));
+      TROUPE_TRY(add_outer());
     TROUPE_TRY(add_producers());
     generation_.compiled_job->devices->separate_streams();
     return {};
@@ -55,13 +56,13 @@ private:
   bool keeps_statistics(int rank) const;
   bool commits_statistics() const;
   Status add_state(RankState& rank_state) const;
-  Status open_point_to_point(const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
-                             std::size_t most_bytes);
-  Status add_owners(const std::shared_ptr<collectives::ConnectionGroup>& connection_group);
-  Status add_outer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group);
+  Status open_point_to_point(std::size_t most_bytes);
+  Status add_owners();
+  Status add_outer();
   Status add_producers();
 
   Generation& generation_;
+  const std::shared_ptr<collectives::ConnectionGroup>& connection_group_;
   const Job& job_;
   const Strategy& strategy_;
 };
@@ -148,7 +149,7 @@ bool GenerationBuild::keeps_statistics(int rank) const {
 Status GenerationBuild::add_state(RankState& rank_state) const {
   const auto& layout = rank_state.train().layout();
   TROUPE_TRY(
-      auto state,
+      rank_state.state,
       ModelState::create(
           rank_state.device(), layout,
           {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
@@ -172,7 +173,6 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
                    : std::nullopt,
            .keeps_base = generation_.votes() && strategy_.trains_apart(),
            .outer_momentum = strategy_.has_replica_groups() && strategy_.diloco.momentum > 0}));
-  rank_state.state = std::move(state);
   bind(rank_state.train(), *rank_state.state);
   rank_state.state->buffers().part().write(rank_state.train().copies());
   if (rank_state.evaluates())
@@ -185,8 +185,7 @@ bool GenerationBuild::commits_statistics() const {
   return strategy_.is_asynchronous() || (generation_.votes() && !strategy_.trains_apart());
 }
 
-Status GenerationBuild::open_point_to_point(
-    const std::shared_ptr<collectives::ConnectionGroup>& connection_group, std::size_t most_bytes) {
+Status GenerationBuild::open_point_to_point(std::size_t most_bytes) {
   const auto& record = generation_.assignment.generation;
   const auto& timeouts = job_.config.cluster.timeouts;
   collectives::PointToPointOptions options{
@@ -202,17 +201,15 @@ Status GenerationBuild::open_point_to_point(
     for (const auto& node : record.nodes)
       options.channel.endpoints.push_back(net::peer_endpoint(node.data));
   TROUPE_TRY(generation_.point_to_point,
-             collectives::PointToPoint::open(std::move(options), connection_group));
+             collectives::PointToPoint::open(std::move(options), connection_group_));
   return {};
 }
 
-Status
-GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+Status GenerationBuild::add_owners() {
   const auto& state = *generation_.rank_states.front()->state;
-  TROUPE_TRY(
-      open_point_to_point(connection_group, std::max(state.layout().plan().shard_elements(),
-                                                     state.layout().storage().statistic_elements) *
-                                                sizeof(float)));
+  TROUPE_TRY(open_point_to_point(std::max(state.layout().plan().shard_elements(),
+                                          state.layout().storage().statistic_elements) *
+                                 sizeof(float)));
   for (const auto& rank_state : generation_.rank_states) {
     auto reducer = generation_.reducer(rank_state);
     reducer.row = generation_.trace.track(rank_rows(rank_state->rank), "owner");
@@ -222,8 +219,7 @@ GenerationBuild::add_owners(const std::shared_ptr<collectives::ConnectionGroup>&
   return {};
 }
 
-Status
-GenerationBuild::add_outer(const std::shared_ptr<collectives::ConnectionGroup>& connection_group) {
+Status GenerationBuild::add_outer() {
   for (const auto& rank_state : generation_.rank_states) {
     TROUPE_TRY(auto outer, OuterState::create(rank_state));
     std::shared_ptr<PseudoGradientReducer> sum;
@@ -233,8 +229,7 @@ GenerationBuild::add_outer(const std::shared_ptr<collectives::ConnectionGroup>& 
     generation_.outer.push_back(std::move(outer));
     generation_.sums.push_back(std::move(sum));
   }
-  return open_point_to_point(connection_group,
-                             largest(generation_.outer.front()->fragments()) * sizeof(float));
+  return open_point_to_point(largest(generation_.outer.front()->fragments()) * sizeof(float));
 }
 
 Status GenerationBuild::add_producers() {
@@ -337,22 +332,14 @@ build_generation(const std::shared_ptr<CompiledJob>& compiled_job, const NodeAss
                  const std::shared_ptr<collectives::ConnectionGroup>& connection_group,
                  const metrics::Trace& trace) {
   auto generation = std::make_shared<Generation>(compiled_job, assignment, trace);
-  TROUPE_TRY(GenerationBuild{*generation}.run(connection_group));
+  GenerationBuild build{*generation, connection_group};
+  TROUPE_TRY(build.run());
   compiled_job->state.reset();
   const auto before = std::make_shared<const RetainedStates>(
       begun_with(std::exchange(compiled_job->retained, {}), generation->first_step));
   for (const auto& rank_state : generation->rank_states)
     rank_state->before = before;
   return generation;
-}
-
-Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& config) {
-  TROUPE_TRY(auto resume_point, find_resume_point(config, run_folder(config)));
-  TROUPE_TRY(auto job, open_job(config, resume_point));
-  const auto workers = static_cast<std::int32_t>(config.devices.count);
-  TROUPE_TRY(const auto compiled_job,
-             compile_job(std::move(job), config.slices(), std::move(resume_point.state)));
-  return build_generation(compiled_job, single_node_assignment(workers, host_name()));
 }
 
 } // namespace troupe::training

@@ -72,10 +72,6 @@ build_generation(const std::shared_ptr<CompiledJob>& compiled_job, const NodeAss
                  const std::shared_ptr<collectives::ConnectionGroup>& connection_group = nullptr,
                  const metrics::Trace& trace = {});
 
-/// Compiles a job and builds its first generation in this process only, for programs without
-/// actors. Errors: those of find_resume_point, open_job, compile_job and build_generation.
-Result<std::shared_ptr<Generation>> build_single_node_generation(const Config& config);
-
 /// Returns the state to the compiled job, as the state after `step` steps. Precondition: all ranks
 /// are in this process. If ranks vote, the statistics are those committed with `step`, whatever
 /// later steps have started since. Blocks. Nothing else may be enqueued meanwhile. Errors: those of

@@ -132,12 +132,6 @@ metrics::RunInfo run_info(const Config& config, const std::string& version) {
           .version = version};
 }
 
-Result<std::shared_ptr<const Job>> open_job(const Config& config, const ResumePoint& resume_point,
-                                            bool leads) {
-  TROUPE_TRY(const auto data, open_data(config));
-  return open_job(config, data, resume_point, leads);
-}
-
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData& data,
                                             const ResumePoint& resume_point, bool leads) {
   auto job = job_on(config, data);

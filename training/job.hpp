@@ -71,13 +71,10 @@ std::optional<double> best_before(const Job& job);
 /// Returns the parts of a run's description that follow from its config.
 metrics::RunInfo run_info(const Config& config, const std::string& version = {});
 
-/// Opens the data and plans the run. `leads`: this node leads the job; only the leader has the
+/// Plans the run on opened data. `leads`: this node leads the job; only the leader has the
 /// checkpoint's metadata and the run's folder. Blocks on files. Errors: data (missing or damaged
 /// files); invalid_input (settings contradict each other, or the resume point is of other data or
 /// past the job's last step).
-Result<std::shared_ptr<const Job>> open_job(const Config& config, const ResumePoint& resume_point,
-                                            bool leads = true);
-/// As above, with data that is already open.
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const OpenData& data,
                                             const ResumePoint& resume_point, bool leads);
 

@@ -38,6 +38,16 @@ InputNormalization of_images(const data::AugmentOptions& options) {
   return found;
 }
 
+/// Returns the normalization that an adapter applies to its inputs.
+InputNormalization normalization_of(const data::Adapter& adapter) {
+  if (const auto* const images = adapter.images())
+    return of_images(images->augment().options());
+  if (const auto* const table = dynamic_cast<const data::TableDataset*>(&adapter.dataset()))
+    return {table->columns().traits.standardization.mean,
+            table->columns().traits.standardization.deviation};
+  return {};
+}
+
 std::string to_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace); // paths may be invalid UTF-8
 }
@@ -84,15 +94,6 @@ std::vector<std::string> strings(const Json& json) {
 }
 
 } // namespace
-
-InputNormalization normalization_of(const data::Adapter& adapter) {
-  if (const auto* const images = adapter.images())
-    return of_images(images->augment().options());
-  if (const auto* const table = dynamic_cast<const data::TableDataset*>(&adapter.dataset()))
-    return {table->columns().traits.standardization.mean,
-            table->columns().traits.standardization.deviation};
-  return {};
-}
 
 Metadata describe_model(const Config& config, const data::Adapter& adapter) {
   return describe(config, normalization_of(adapter));

@@ -23,9 +23,6 @@ struct ModelCard {
   std::optional<InputNormalization> input = {}; ///< empty: not recorded
 };
 
-/// Returns the normalization that an adapter applies to its inputs.
-InputNormalization normalization_of(const data::Adapter& adapter);
-
 /// Key of the normalization: JSON with the lists "mean" and "std". A resumed run uses the recorded
 /// normalization (data_identity.hpp).
 inline constexpr const char* normalization_key = "normalization";

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "training/job_end.hpp"
+#include "metrics/records/run.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +13,24 @@
 #include <vector>
 
 namespace troupe::training {
+
+/// How a job ended: sent by the leader to the other nodes, and part of the last generation record
+/// that the voters decide on.
+struct JobEnd {
+  metrics::RunResult result;
+  std::optional<Error> error = {};
+  bool for_all = true; ///< false: only the receiving node leaves the job
+
+  auto fields() {
+    return std::tie(result.status, error, for_all, result.steps, result.epochs, result.seconds,
+                    result.samples_per_second, result.mfu, result.loss, result.test_loss,
+                    result.accuracy, result.parameters_sha256);
+  }
+};
+
+inline JobEnd failed_end(Error error) {
+  return {.result = {.status = "failed"}, .error = std::move(error)};
+}
 
 /// A daemon with a vote on the membership. A restarted daemon is another voter, because it does not
 /// know the promises of its predecessor.

@@ -27,15 +27,11 @@ constexpr const char* shuffle_key = "shuffle";
 /// Checkpoints that lack this key too used the default normalization.
 constexpr const char* earlier_normalization_key = "pixel_normalization";
 
-std::string to_text(bool value) {
-  return value ? "true" : "false";
-}
-
 /// Returns the value that a missing key stands for: the checkpoint was written by an earlier
 /// version of this program or of the model. Returns nothing if the key is required.
 std::optional<std::string> unsaid(const std::string& key, const Config& config) {
   if (key == shuffle_key)
-    return to_text(true);
+    return "true";
   if (key == earlier_normalization_key)
     return data::to_string(data::default_normalization(config.data.dataset));
   auto fresh = nn::untouched(config.model);
@@ -79,14 +75,6 @@ Status check_same_run(const ResumePoint& resume_point, const Config& config) {
   return {};
 }
 
-/// Opens a checkpoint that the config names. Errors are reported as errors of the config key.
-Result<StateSourcePtr> open_named(std::string_view key, const std::string& path) {
-  auto state = open_state(path);
-  if (!state)
-    return fail(Errc::invalid_input, "{}: {}", key, state.error().message);
-  return state;
-}
-
 void note_precision(ResumePoint& resume_point, std::string_view mode) {
   const auto& header = resume_point.state->header();
   if (const auto before = header.metadata.find(precision_key);
@@ -106,7 +94,7 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
       {"batch_size", std::to_string(config.data.batch_size)},
       {"seed", std::to_string(config.run.seed)},
       {"optimizer", std::string{to_string(config.train.optimizer.name)}},
-      {shuffle_key, to_text(config.data.shuffle)},
+      {shuffle_key, fmt::format("{}", config.data.shuffle)},
       {precision_key, std::string{to_string(config.precision.mode)}}});
   return metadata;
 }
@@ -136,8 +124,10 @@ Result<ResumePoint> find_resume_point(const Config& config, const fs::path& fold
   } else if (resume.kind == ResumeConfig::Kind::automatic) {
     resume_point = find_newest(folder);
   } else {
-    TROUPE_TRY(resume_point.state, open_named("checkpoint.resume", resume.path));
-    resume_point.path = resume.path;
+    auto state = open_state(resume.path);
+    if (!state)
+      return fail(Errc::invalid_input, "checkpoint.resume: {}", state.error().message);
+    resume_point = {.state = *std::move(state), .path = resume.path, .notes = {}};
   }
   if (resume_point.state) {
     TROUPE_TRY(check_same_run(resume_point, config));

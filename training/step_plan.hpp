@@ -4,6 +4,7 @@
 
 #include "training/strategy.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,7 +43,11 @@ struct StepRules {
 // Defined in strategies/NAME/policy.cpp.
 extern const StepRules sync_rules, local_sgd_rules, diloco_rules, async_rules;
 
-const StepRules& rules_of(StepPolicy policy);
+inline const StepRules& rules_of(StepPolicy policy) {
+  static constexpr std::array by_policy = {&sync_rules, &local_sgd_rules, &diloco_rules,
+                                           &async_rules};
+  return *by_policy[static_cast<std::size_t>(policy)];
+}
 
 /// Steps granted to a worker in advance: a window of several steps hides the latency of a grant.
 inline constexpr std::int64_t grants_ahead = 4;

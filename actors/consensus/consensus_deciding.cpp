@@ -10,12 +10,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-VoteReply refused_for(const std::optional<training::GenerationRecord>& newer) {
-  VoteReply vote_reply;
-  vote_reply.newer = newer;
-  return vote_reply;
-}
-
 /// Compares the secret, which is unique to a generation, and the revision, of which a leader
 /// proposes one at a time.
 bool is_same(const training::GenerationRecord& one, const training::GenerationRecord& other) {
@@ -27,7 +21,7 @@ bool is_same(const training::GenerationRecord& one, const training::GenerationRe
 
 caf::result<VoteReply> ConsensusState::vote(const Record& last, Ballot ballot) {
   if (!is_about(last))
-    return refused_for(last_);
+    return VoteReply{.promise = {}, .newer = last_};
   const bool asks_leader = ballot % std::ssize(last_->voters) == 0;
   if (asks_leader || has_lost_leader_)
     return vote_reply(ballot);
@@ -50,7 +44,7 @@ void ConsensusState::answer_candidates() {
   for (auto& candidate : std::exchange(candidates_, {}))
     candidate.vote_reply.deliver(instance_ && last_->order() == candidate.last
                                      ? vote_reply(candidate.ballot)
-                                     : refused_for(last_));
+                                     : VoteReply{.promise = {}, .newer = last_});
 }
 
 Ballot ConsensusState::accept(const Record& last, const RecordProposal& proposal) {

@@ -6,6 +6,7 @@
 #include "actors/membership/quorum.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,11 +28,7 @@ struct Proposal {
   Ballot ballot = 0;
   Value value = {};
 
-  bool operator==(const Proposal&) const = default;
-  bool operator<(const Proposal& other) const {
-    return std::tie(ballot, value) < std::tie(other.ballot, other.value);
-  }
-
+  auto operator<=>(const Proposal&) const = default; ///< for tests, whose values have an order
   auto fields() { return std::tie(ballot, value); }
 };
 
@@ -42,12 +39,7 @@ struct Promise {
   bool is_granted = false;
   std::optional<Proposal<Value>> accepted = {};
 
-  bool operator==(const Promise&) const = default;
-  bool operator<(const Promise& other) const {
-    return std::tie(ballot, is_granted, accepted) <
-           std::tie(other.ballot, other.is_granted, other.accepted);
-  }
-
+  auto operator<=>(const Promise&) const = default;
   auto fields() { return std::tie(ballot, is_granted, accepted); }
 };
 

@@ -84,7 +84,7 @@ void Ending::tell(const JobEnd& end) {
     open_.insert(nodes.begin(), nodes.end());
   for (const auto node : open_)
     actions_.add(action::Finish{node, end, /*answers=*/true});
-  for (const auto node : entrants_.left_out())
+  for (const auto& [process, node] : entrants_.left_out())
     actions_.add(action::Finish{node, end});
   participants_.refuse_waiting(*job_.closed);
   entrants_.refuse_all(*job_.closed);

@@ -14,7 +14,6 @@ namespace troupe::actors {
 /// of it.
 class Ending {
 public:
-  /// All outlive this object.
   Ending(JobState& job, Participants& participants, Entrants& entrants, Handover& handover,
          Actions& actions)
       : job_{job},

@@ -37,13 +37,6 @@ bool Entrants::is_replay(const NodeInfo& info) const {
   return last != attempts_.end() && info.attempt <= last->second;
 }
 
-std::vector<NodeId> Entrants::left_out() const {
-  std::vector<NodeId> nodes;
-  for (const auto& [process, node] : left_out_)
-    nodes.push_back(node);
-  return nodes;
-}
-
 Status Entrants::check(const NodeInfo& info, const Member* known) const {
   if (job_.closed)
     return failure(refusal(info));
@@ -256,17 +249,13 @@ void Entrants::refuse_unreached(All::iterator entrant, const std::vector<BrokenL
   auto node = *take(entrant->node.member.id);
   const auto& [info, member] = node;
   auto problem = in_words(info.address, broken);
-  if (is_of_entrant(broken, info.address) && !was_reached(info.address, info.data))
+  // Whether all members reached this port before. A later process of the node may have another.
+  const auto reached = reached_ports_.find(info.address);
+  const bool was_reached = reached != reached_ports_.end() && reached->second == info.data;
+  if (is_of_entrant(broken, info.address) && !was_reached)
     failed_proofs_.note(info.data, problem, job_.now);
   const Error error{Errc::network, std::move(problem), {info.address, "membership"}};
   refuse(std::move(node), error);
-}
-
-/// Whether all members reached this node at this port before. A later process of the node may have
-/// another port.
-bool Entrants::was_reached(const std::string& node, const std::string& port) const {
-  const auto found = reached_ports_.find(node);
-  return found != reached_ports_.end() && found->second == port;
 }
 
 /// Whether a running job would halt for the entrant, so that it has to stay connected for a while

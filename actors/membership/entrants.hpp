@@ -4,8 +4,10 @@
 
 #include "actors/membership/participants.hpp"
 #include "actors/membership/probes.hpp"
-#include "actors/membership/recent.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,12 +17,41 @@
 
 namespace troupe::actors {
 
+/// Texts by name, each forgotten after a minute, so that nothing is reported or repeated at once.
+/// Stores a bounded number, because names come from strangers.
+class Recent {
+public:
+  static constexpr std::chrono::minutes time_kept{1};
+  static constexpr std::size_t most = 1024;
+
+  /// Returns an empty string if nothing is noted.
+  std::string of(const std::string& name, Time now) const {
+    const auto found = noted_.find(name);
+    return found != noted_.end() && now - found->second.when < time_kept ? found->second.text : "";
+  }
+  void note(const std::string& name, std::string text, Time now) {
+    std::erase_if(noted_, [now](const auto& old) { return now - old.second.when >= time_kept; });
+    if (noted_.size() == most)
+      noted_.erase(
+          std::ranges::min_element(noted_, {}, [](const auto& old) { return old.second.when; }));
+    noted_[name] = {std::move(text), now};
+  }
+  void forget(const std::string& name) { noted_.erase(name); }
+
+private:
+  struct Noted {
+    std::string text;
+    Time when;
+  };
+
+  std::map<std::string, Noted> noted_;
+};
+
 /// A joining node is an entrant until its data port and those of all members can be reached in both
 /// directions and, if a running job would halt for it, until it has stayed connected for a while.
 /// Entrants are proven one at a time, so that no stranger makes the nodes dial many ports.
 class Entrants {
 public:
-  /// All outlive this object.
   Entrants(const JobState& job, Participants& participants, Probes& probes, Actions& actions)
       : job_{job}, participants_{participants}, probes_{probes}, actions_{actions} {}
 
@@ -35,7 +66,8 @@ public:
   void leave_out(const std::string& process, NodeId node) { left_out_[process] = node; }
   /// Returns whether the process was left out before.
   bool returns(const std::string& process) { return left_out_.erase(process) > 0; }
-  std::vector<NodeId> left_out() const;
+  /// By process.
+  const std::map<std::string, NodeId>& left_out() const { return left_out_; }
 
   /// Checks a node that asks to take part, or asks again. Errors: invalid_input, data; network if
   /// it may try again; stopped if it may not. `known`: null if it asks for the first time.
@@ -90,7 +122,6 @@ private:
   training::NodeAssignment refusal_of(const NodeInfo& info, const Error& error) const;
   void report_problem(const std::string& node, const std::string& problem);
   All::iterator find(NodeId node);
-  bool was_reached(const std::string& node, const std::string& port) const;
   bool has_to_be_stable(const Entrant& entrant) const;
   void refuse_unreached(All::iterator entrant, const std::vector<BrokenLink>& broken);
 

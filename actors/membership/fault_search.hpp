@@ -23,7 +23,6 @@ public:
   /// By node: why it is left out.
   using Evidence = std::map<std::string, std::string>;
 
-  /// All outlive this object.
   FaultSearch(const JobState& job, const Participants& participants, const Handover& handover,
               Probes& probes, Actions& actions)
       : job_{job},

@@ -39,7 +39,6 @@ void Generations::inherit() {
   successors_ = job_.now + job_.rules.timeouts.detection;
 }
 
-/// Begins to wait for nodes.
 void Generations::gather() {
   job_.phase = MembershipPhase::gathering;
   gathering_ = job_.now;
@@ -141,7 +140,6 @@ void Generations::give_up_deciding() {
   ending_.tell(failed_end(std::move(error)));
 }
 
-/// Ends the generation: all its nodes request an assignment in the next.
 void Generations::halt(const Error& reason, bool is_loss,
                        std::chrono::milliseconds detected_after) {
   if (is_loss)
@@ -170,8 +168,10 @@ void Generations::ask_to_halt_if_wanted() {
   const auto& members = participants_.members();
   const bool saves = handover_.is_asked();
   returns_at_.reset();
-  if (job_.phase != MembershipPhase::training || job_.ended || was_asked_to_halt())
+  if (job_.phase != MembershipPhase::training || job_.ended)
     return;
+  if (asked_in_ == job_.generation->number && (asked_to_save_ || !saves))
+    return; // COORDINATOR was asked before; it is asked again if it has to save, too
   const bool is_wanted = saves || std::ranges::any_of(members, wants_change);
   if (!is_wanted && std::ranges::none_of(members, joins_again))
     return;
@@ -184,11 +184,6 @@ void Generations::ask_to_halt_if_wanted() {
   asked_to_save_ = saves;
   records_.begin_change();
   actions_.add(action::HaltCoordinator{job_.generation->number, saves});
-}
-
-/// Whether COORDINATOR was asked before. It is asked again if it has to save, too.
-bool Generations::was_asked_to_halt() const {
-  return asked_in_ == job_.generation->number && (asked_to_save_ || !handover_.is_asked());
 }
 
 /// Whether it is too soon after the last halt for nodes that were left out. A node whose links come

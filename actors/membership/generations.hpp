@@ -20,7 +20,6 @@ namespace troupe::actors {
 /// saves its state and ends.
 class Generations {
 public:
-  /// All outlive this object.
   Generations(JobState& job, Participants& participants, Entrants& entrants,
               const Handover& handover, FaultSearch& faults, Records& records, Ending& ending,
               Actions& actions)
@@ -48,7 +47,6 @@ public:
   void dismiss(Member& member, JobEnd end);
   /// Dismisses the nodes that were asked to leave, now that nothing is trained.
   void let_leave();
-  /// Another node has received the state that the job resumes from.
   void state_received() { ++receivers_; }
 
   void wake();
@@ -61,7 +59,6 @@ public:
 private:
   void inherit();
   void gather();
-  bool was_asked_to_halt() const;
   bool waits_for_returns();
   void dismiss_absent();
   void give_up_gathering();

@@ -38,8 +38,8 @@ std::ptrdiff_t Handover::others_that_stay() const {
 }
 
 std::int64_t Handover::workers_without_leader() const {
-  const auto& list = participants_.list();
-  auto workers = list.workers() - list.nodes().front().workers;
+  const auto& nodes = participants_.list().nodes();
+  auto workers = total_workers(nodes) - nodes.front().workers;
   for (const auto& spare : participants_.spares())
     workers += spare.info.workers;
   return workers;
@@ -90,8 +90,10 @@ bool Handover::loses_leaders_state() const {
 /// Explains why the leader cannot leave now; empty: it can. `waits`: it waits for other nodes.
 std::string Handover::lacks_now(bool waits) const {
   auto missing = lacks();
-  if (!missing.empty() || job_.phase != MembershipPhase::gathering || (waits && may_have_enough()))
+  if (!missing.empty() || job_.phase != MembershipPhase::gathering)
     return missing;
+  if (waits && (!participants_.list().absent().empty() || participants_.has_enough()))
+    return {}; // enough nodes have joined, or are awaited
   return "the job is not training";
 }
 
@@ -100,11 +102,6 @@ void Handover::ask(RequestId request, bool waits) {
     actions_.add(action::Answer{request, ends_with_leader(missing)});
   else
     leavers_.push_back(request);
-}
-
-/// While gathering: whether enough nodes have joined, or are awaited.
-bool Handover::may_have_enough() const {
-  return !participants_.list().absent().empty() || participants_.has_enough();
 }
 
 void Handover::check() {

@@ -14,7 +14,6 @@ namespace troupe::actors {
 /// Spares and witnesses count as voters, but cannot lead, because they have no state.
 class Handover {
 public:
-  /// All outlive this object.
   Handover(const JobState& job, const Participants& participants, Actions& actions)
       : job_{job}, participants_{participants}, actions_{actions} {}
 
@@ -45,7 +44,6 @@ private:
   bool loses_leaders_state() const;
   Error ends_with_leader(const std::string& lacks) const;
   std::string lacks_now(bool waits) const;
-  bool may_have_enough() const;
   std::ptrdiff_t others_that_stay() const;
   std::int64_t workers_without_leader() const;
 

@@ -1,6 +1,5 @@
 #include "actors/membership/member_list.hpp"
 
-#include "actors/membership/worker_groups.hpp"
 #include "core/config/schema.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
@@ -10,10 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <functional>
 #include <optional>
 #include <set>
-#include <tuple>
 
 namespace troupe::actors {
 
@@ -52,10 +51,13 @@ struct Candidate {
   std::int64_t step = -1;
   std::int32_t shards = 0;
 
-  bool operator>(const Candidate& other) const {
-    return std::tie(step, shards) > std::tie(other.step, other.shards);
-  }
+  auto operator<=>(const Candidate&) const = default;
 };
+
+/// Returns the first of the nodes that have the latest whole state; the end if there are no nodes.
+Nodes::const_iterator latest_whole(const Nodes& nodes) {
+  return std::ranges::max_element(nodes, {}, [](const NodeInfo& node) { return node.offer.step; });
+}
 
 std::set<Candidate, std::greater<>> candidates(const Nodes& nodes) {
   std::set<Candidate, std::greater<>> found;
@@ -94,9 +96,9 @@ std::optional<std::int32_t> missing(const Nodes& nodes, const Candidate& candida
 
 /// Returns the latest state that the nodes hold together; none: a node has a later one whole.
 std::optional<Candidate> furthest(const Nodes& nodes) {
-  const auto whole = std::ranges::max(nodes, {}, [](const auto& node) { return node.offer.step; });
+  const auto whole = latest_whole(nodes)->offer.step;
   for (const auto& candidate : candidates(nodes))
-    if (candidate.step >= whole.offer.step && !missing(nodes, candidate))
+    if (candidate.step >= whole && !missing(nodes, candidate))
       return candidate;
   return std::nullopt;
 }
@@ -166,10 +168,6 @@ void MemberList::remove(std::string_view address) {
   std::erase_if(absent_, [address](const std::string& absent) { return absent == address; });
 }
 
-std::int64_t MemberList::workers() const {
-  return total_workers(nodes_);
-}
-
 std::string MemberList::waiting_for() const {
   if (complete())
     return {};
@@ -185,8 +183,7 @@ std::string MemberList::waiting_for() const {
 
 training::GenerationRecord MemberList::generation(std::int64_t number, std::string secret,
                                                   std::int64_t slices) const {
-  const auto step_of = [](const NodeInfo& node) { return node.offer.step; };
-  const auto source = std::ranges::max_element(nodes_, {}, step_of);
+  const auto source = latest_whole(nodes_);
   training::GenerationRecord generation{.number = number,
                                         .nodes = {},
                                         .secret = std::move(secret),
@@ -214,8 +211,7 @@ std::vector<NodeInfo> MemberList::by_need(const Nodes& nodes) {
   if (nodes.empty())
     return {};
   const auto state = furthest(nodes);
-  const auto whole =
-      std::ranges::max_element(nodes, {}, [](const NodeInfo& node) { return node.offer.step; });
+  const auto whole = latest_whole(nodes);
   std::set<std::int32_t> there;
   Nodes needed, others;
   for (auto node = nodes.begin(); node != nodes.end(); ++node) {
@@ -231,7 +227,7 @@ std::int64_t MemberList::furthest_step(const Nodes& nodes) {
     return -1;
   if (const auto together = furthest(nodes))
     return together->step;
-  return std::ranges::max(nodes, {}, [](const auto& node) { return node.offer.step; }).offer.step;
+  return latest_whole(nodes)->offer.step;
 }
 
 void MemberList::choose_state(training::GenerationRecord& generation) const {

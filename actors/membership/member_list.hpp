@@ -40,7 +40,6 @@ public:
   void await(const std::string& address) { absent_.insert(address); }
 
   const std::vector<NodeInfo>& nodes() const { return nodes_; }
-  std::int64_t workers() const;
   bool has_enough() const { return std::ssize(nodes_) >= min_nodes_; }
   /// Stops waiting for it.
   void arrived(const std::string& address) { absent_.erase(address); }
@@ -62,10 +61,6 @@ public:
   /// Explains why a generation resumes from an older state than the nodes have shards of; empty: it
   /// does not.
   std::string lost(const training::GenerationRecord& generation) const;
-  /// The state offer of a generation's source.
-  const StateOffer& offer(const training::GenerationRecord& generation) const {
-    return nodes_[static_cast<std::size_t>(generation.source)].offer;
-  }
 
 private:
   void choose_state(training::GenerationRecord& generation) const;

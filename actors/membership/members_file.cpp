@@ -17,12 +17,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::filesystem::path file_in(const std::filesystem::path& folder) {
-  return folder / members_file;
-}
-
-Json to_json(const training::Voter& voter) {
-  return {{"address", voter.address}, {"process", voter.process}};
+Json to_json(const std::vector<training::Voter>& voters) {
+  auto entries = Json::array();
+  for (const auto& voter : voters)
+    entries.push_back({{"address", voter.address}, {"process", voter.process}});
+  return entries;
 }
 
 /// Ignores malformed entries.
@@ -51,20 +50,16 @@ Members members_of(const training::GenerationRecord& record) {
 Status write_members(const std::filesystem::path& folder,
                      const training::GenerationRecord& record) {
   const auto members = members_of(record);
-  Json file{{"generation", members.generation},
-            {"revision", members.revision},
-            {"nodes", Json::array()},
-            {"voters", Json::array()}};
-  for (const auto& node : members.nodes)
-    file["nodes"].push_back(to_json(node));
-  for (const auto& voter : members.voters)
-    file["voters"].push_back(to_json(voter));
+  const Json file{{"generation", members.generation},
+                  {"revision", members.revision},
+                  {"nodes", to_json(members.nodes)},
+                  {"voters", to_json(members.voters)}};
   TROUPE_TRY(make_folders(folder));
-  return write_file_atomically(file_in(folder), file.dump(1) + "\n");
+  return write_file_atomically(folder / members_file, file.dump(1) + "\n");
 }
 
 Members read_members(const std::filesystem::path& folder) {
-  std::ifstream in{file_in(folder)};
+  std::ifstream in{folder / members_file};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   const auto file = parse_json(text).value_or(nullptr);
   if (!file.is_object())
@@ -81,7 +76,7 @@ Members read_members(const std::filesystem::path& folder) {
 
 void forget_members(const std::filesystem::path& folder) {
   std::error_code ignored; // if it fails, the next start asks its nodes in vain
-  std::filesystem::remove(file_in(folder), ignored);
+  std::filesystem::remove(folder / members_file, ignored);
 }
 
 } // namespace troupe::actors

@@ -7,7 +7,6 @@
 #include "training/node_assignment.hpp"
 
 #include <filesystem>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -155,7 +155,8 @@ WaitStatus Membership::status(NodeId node, Time now) const {
 }
 
 bool Membership::knows(NodeId node) const {
-  return find_known(node) != nullptr || std::ranges::count(entrants_.left_out(), node) > 0;
+  const auto is_it = [&](const auto& left_out) { return left_out.second == node; };
+  return find_known(node) != nullptr || std::ranges::any_of(entrants_.left_out(), is_it);
 }
 
 void Membership::decided(const std::optional<Error>& refused, Time now) {

@@ -93,6 +93,7 @@ private:
 
   JobState job_;
   Actions actions_;
+  // Each part refers to those before it.
   Participants participants_{job_, actions_};
   Probes probes_{job_, actions_};
   Entrants entrants_{job_, participants_, probes_, actions_};

@@ -46,7 +46,6 @@ inline Error replaced_by_later() {
 /// in groups, as many nodes as fill whole groups train.
 class Participants {
 public:
-  /// Both outlive this object.
   Participants(const JobState& job, Actions& actions)
       : job_{job}, actions_{actions}, list_{job.rules.min_nodes} {}
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +26,6 @@ public:
     std::vector<BrokenLink> silent; ///< the links of the others (no_answer)
   };
 
-  /// Both outlive this object.
   Probes(const JobState& job, Actions& actions) : job_{job}, actions_{actions} {}
 
   /// All functions return the number of the probe, which is never 0.

@@ -6,19 +6,13 @@
 
 namespace troupe::actors {
 
-namespace {
-
-double seconds(Time::duration duration) {
-  return std::chrono::duration<double>{duration}.count();
-}
-
-} // namespace
-
 void Records::note_loss(const std::string& reason, std::chrono::milliseconds detected_after) {
   if (change_.is_loss)
     return;
   begin_change();
-  change_ = {.reason = reason, .is_loss = true, .detect = seconds(detected_after)};
+  change_ = {.reason = reason,
+             .is_loss = true,
+             .detect = std::chrono::duration<double>{detected_after}.count()};
 }
 
 void Records::succeed(const Error& lost) {
@@ -28,7 +22,8 @@ void Records::succeed(const Error& lost) {
 
 Status Records::propose_next() {
   TROUPE_TRY(auto record, next_record());
-  shared_ = participants_.list().offer(record).shared;
+  const auto& nodes = participants_.list().nodes();
+  shared_ = nodes[static_cast<std::size_t>(record.source)].offer.shared;
   proposal_ = PendingRecord{std::move(record)};
   if (job_.rules.has_voters)
     actions_.add(action::Propose{proposal_->record});
@@ -39,7 +34,7 @@ Result<training::GenerationRecord> Records::next_record() {
   TROUPE_TRY(auto secret, job_.rules.make_secret());
   const auto& list = participants_.list();
   const auto slices =
-      job_.has_begun() ? job_.generation->slices : job_.rules.slices(list.workers());
+      job_.has_begun() ? job_.generation->slices : job_.rules.slices(total_workers(list.nodes()));
   auto record = list.generation(next_number(), std::move(secret), slices);
   record.training = job_.has_begun() ? job_.generation->training : list.nodes().front().training;
   record.job =
@@ -50,7 +45,7 @@ Result<training::GenerationRecord> Records::next_record() {
   participants_.name_voters(record);
   record.change = change_;
   if (!change_.reason.empty())
-    record.change.halt = seconds(job_.now - changing_);
+    record.change.halt = std::chrono::duration<double>{job_.now - changing_}.count();
   if (const auto lost = list.lost(record); !lost.empty()) {
     actions_.say(lost);
     record.change.reason += (change_.reason.empty() ? "" : "; ") + lost;

@@ -18,7 +18,6 @@ struct PendingRecord {
 
 class Records {
 public:
-  /// All outlive this object.
   Records(const JobState& job, Participants& participants, Actions& actions)
       : job_{job}, participants_{participants}, actions_{actions} {}
 

@@ -1,6 +1,5 @@
 #include "actors/membership/worker_groups.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -32,20 +31,15 @@ void add_node(Choices& choices, std::size_t node, std::int64_t workers) {
   }
 }
 
-/// Returns the nodes to leave out so that the others fill whole groups. The leader always trains.
-std::optional<LeftOut> left_out(std::span<const std::int32_t> workers, std::int64_t group) {
-  Choices choices(static_cast<std::size_t>(group));
-  choices.front() = LeftOut{};
-  for (auto node = workers.size(); node-- > 1;)
-    add_node(choices, node, workers[node]);
-  const auto all = std::accumulate(workers.begin(), workers.end(), std::int64_t{0});
-  return choices[static_cast<std::size_t>(all % group)];
-}
-
 } // namespace
 
 std::vector<bool> choose_trainers(std::span<const std::int32_t> workers, std::int64_t group) {
-  const auto waits = left_out(workers, group);
+  Choices choices(static_cast<std::size_t>(group));
+  choices.front() = LeftOut{};
+  for (auto node = workers.size(); node-- > 1;) // the leader always trains
+    add_node(choices, node, workers[node]);
+  const auto all = std::accumulate(workers.begin(), workers.end(), std::int64_t{0});
+  const auto& waits = choices[static_cast<std::size_t>(all % group)];
   if (!waits)
     return {};
   std::vector<bool> trains(workers.size(), true);

@@ -5,7 +5,6 @@
 #include "core/fail.hpp"
 #include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
-#include "core/units.hpp"
 
 namespace troupe::actors {
 

@@ -3,7 +3,6 @@
 
 #include "actors/node/joining.hpp"
 
-#include <chrono>
 #include <optional>
 #include <string>
 

@@ -3,7 +3,6 @@
 #include "actors/caf_error.hpp"
 #include "actors/node/network.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
 #include "core/threads.hpp"
 
 #include <algorithm>
@@ -25,9 +24,7 @@ public:
     return {};
   }
 
-  Result<JobStatus> status() { return status_within(left()); }
-
-  Result<JobStatus> status_within(std::chrono::milliseconds limit) {
+  Result<JobStatus> status(std::chrono::milliseconds limit) {
     Result<JobStatus> answer;
     self_->request(node_, limit, atom::status_v)
         .receive([&](JobStatus& status) { answer = std::move(status); },
@@ -35,27 +32,26 @@ public:
     return answer;
   }
 
-  Status ask_for_end(StopReason what) {
+  /// With `wait`, returns when the connection is closed, which happens when the daemon's process
+  /// ends.
+  Status ask_for_end(StopReason what, bool wait) {
     Status answer;
     self_->monitor(node_.node());
     self_->request(node_, left(), atom::stop_v, what)
         .receive([] {}, [&](const caf::error& error) { answer = no_answer(error); });
+    if (answer && wait)
+      self_->receive([](const caf::node_down_msg&) {});
     return answer;
   }
-
-  /// Waits, after ask_for_end(), until the connection is closed, which happens when the daemon's
-  /// process ends.
-  void wait_until_gone() {
-    self_->receive([](const caf::node_down_msg&) {});
-  }
-
-private:
-  using Clock = std::chrono::steady_clock;
 
   std::chrono::milliseconds left() const {
     using std::chrono::milliseconds;
     return std::max(std::chrono::ceil<milliseconds>(deadline_ - Clock::now()), milliseconds{1});
   }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
   /// Returns the daemon's own error if it answered with one.
   tl::unexpected<Error> no_answer(const caf::error& error) const {
     return failure(from_caf_error(
@@ -81,17 +77,15 @@ Result<JobStatus> ask_status(const ClientOptions& options) {
   TROUPE_TRY(expect_threads(threads_of_client));
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
-  return conversation.status();
+  return conversation.status(conversation.left());
 }
 
 Result<JobStatus> ask_to_stop(const ClientOptions& options, StopReason what, bool wait) {
   TROUPE_TRY(expect_threads(threads_of_client));
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
-  const auto before = conversation.status_within(options.timeout / 4);
-  TROUPE_TRY(conversation.ask_for_end(what));
-  if (wait)
-    conversation.wait_until_gone();
+  const auto before = conversation.status(options.timeout / 4);
+  TROUPE_TRY(conversation.ask_for_end(what, wait));
   return before.value_or(JobStatus{});
 }
 

@@ -10,15 +10,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>{to - from}.count();
-}
-
-} // namespace
-
 GenerationBuilder::~GenerationBuilder() {
   generation_.reset(); // its streams call actors while they run
   if (leads_)
@@ -32,7 +23,10 @@ Result<BuiltGenerationPtr> GenerationBuilder::build() {
   auto built = build_next();
   if (built)
     return built;
-  const auto error = begins_afresh() ? before_first_step(built.error()) : built.error();
+  // A node that was not admitted yet has trained no step.
+  const bool begins_afresh =
+      admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
+  const auto error = begins_afresh ? before_first_step(built.error()) : built.error();
   give_up(error);
   return failure(error);
 }
@@ -196,15 +190,6 @@ Result<StateOffer> GenerationBuilder::offer_whole(const JoinContext& context) {
   return offer_resume_point(context, last);
 }
 
-/// The state arrives when the node has an assignment.
-Status GenerationBuilder::prepare_to_join(std::int64_t slices) {
-  if (compiled_job_)
-    return {};
-  TROUPE_TRY(prepare_compiled_job(slices, false, false));
-  compiled_job_->state.reset();
-  return {};
-}
-
 /// Opens the data first: other nodes must have the same, which is checked when this node joins.
 Status GenerationBuilder::open_data() {
   if (data_ || compiled_job_)
@@ -228,21 +213,18 @@ Status GenerationBuilder::prepare_compiled_job(std::int64_t slices, bool leads, 
   return {};
 }
 
-Result<RunViewPtr> GenerationBuilder::open_view(const metrics::RunInfo& info) {
-  view_.reset(); // the last view has the same files
-  return RunView::open(generation_->job(), info, admission_->assignment,
-                       !std::exchange(shown_, true), takes_files_, setup_.options,
-                       setup_.exposition);
-}
-
 Result<BuiltGenerationPtr> GenerationBuilder::show() {
+  using Seconds = std::chrono::duration<double>;
   auto info = generation_->info();
   info.version = setup_.options.version;
   std::optional<metrics::EarlierRun> before;
   if (view_ && view_->is_followed_by(info, admission_->assignment.leads())) {
     view_->go_on(info, admission_->assignment);
   } else {
-    TROUPE_TRY(view_, open_view(info));
+    view_.reset(); // it has the same files
+    TROUPE_TRY(view_, RunView::open(generation_->job(), info, admission_->assignment,
+                                    !std::exchange(shown_, true), takes_files_, setup_.options,
+                                    setup_.exposition));
     takes_files_ = false;
     before = view_->before();
   }
@@ -261,8 +243,8 @@ Result<BuiltGenerationPtr> GenerationBuilder::show() {
                       .best = leads_ ? training::best_before(generation_->job()) : std::nullopt,
                       .takes_over = std::exchange(inherits_, false),
                       .metrics = metrics,
-                      .heal = seconds_between(healing_, connecting_),
-                      .connect = seconds_between(connecting_, Clock::now())});
+                      .heal = Seconds{connecting_ - healing_}.count(),
+                      .connect = Seconds{Clock::now() - connecting_}.count()});
 }
 
 /// Reports that this node cannot do its part, so that the others need not wait for it. An error

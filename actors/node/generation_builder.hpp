@@ -70,14 +70,8 @@ private:
   tl::unexpected<Error> nothing_to_go_on_from() const;
   void log_admission() const;
   Status start_alone();
-  /// Also true for a node that was not admitted yet, because it has trained no step.
-  bool begins_afresh() const {
-    return admission_ ? admission_->assignment.generation.step == 0 : last_.number == 0;
-  }
   Status prepare_compiled_job(std::int64_t slices, bool leads, bool is_alone);
-  Status prepare_to_join(std::int64_t slices);
   Result<BuiltGenerationPtr> show();
-  Result<RunViewPtr> open_view(const metrics::RunInfo& info);
   void give_up(Error error);
   const Config& config() const { return setup_.join.config; }
   bool is_daemon() const { return setup_.options.daemon; }

@@ -23,7 +23,13 @@ Result<BuiltGenerationPtr> GenerationBuilder::watch() {
 
 JoinContext GenerationBuilder::context() {
   auto context = setup_.join;
-  context.prepare = [this](std::int64_t slices) { return prepare_to_join(slices); };
+  context.prepare = [this](std::int64_t slices) -> Status {
+    if (compiled_job_)
+      return {};
+    TROUPE_TRY(prepare_compiled_job(slices, false, false));
+    compiled_job_->state.reset(); // it arrives when the node has an assignment
+    return {};
+  };
   context.left_out = [this] { return returns_.next(Clock::now()); };
   context.has_had_assignment = last_.number > 0;
   if (data_)

@@ -7,7 +7,6 @@
 #include "actors/node/checkpoint_transfer.hpp"
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
-#include "core/net/socket.hpp"
 #include "core/units.hpp"
 #include "training/shard_replicas.hpp"
 #include "training/shared_folder.hpp"
@@ -86,23 +85,15 @@ std::filesystem::path checkpoints_of(const JoinContext& context) {
   return training::run_folder(context.config) / "checkpoints";
 }
 
-/// The leader decides within this time whether a generation is built, and with which nodes.
-std::chrono::milliseconds longest_wait_for_assignment(const TimeoutsConfig& timeouts) {
-  return timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
-}
-
-WorkerGroups groups_of(const ParallelConfig& parallel) {
-  return {.size = parallel.group(),
-          .key = parallel.has_replica_groups() ? "parallel.diloco.group_size"
-                                               : "parallel.shard_group"};
-}
-
 Result<training::NodeAssignment> ask_for_assignment(const JoinContext& context,
                                                     const JobHandle& job) {
   Result<training::NodeAssignment> answer;
+  const auto& timeouts = context.config.cluster.timeouts;
+  // The leader decides within this time whether a generation is built, and with which nodes.
+  const auto longest_wait = timeouts.admission_delay() + timeouts.rejoin + 2 * timeouts.quorum;
   auto info = context.info;
   if (info.workers > 0 && job.leader != info.address) // the leader's MEMBERSHIP has limits
-    info.time_left_ms = longest_wait_for_assignment(context.config.cluster.timeouts).count();
+    info.time_left_ms = longest_wait.count();
   caf::scoped_actor self{context.system};
   // NODE answers when that time is over.
   self->request(context.node, caf::infinite, atom::join_v, job.membership, job.leader, info)
@@ -143,20 +134,24 @@ Status pause_before_retry(const JoinContext& context, Waits::Row& wait,
 
 JobHandle lead_job(const JoinContext& context, const std::optional<LeaderLoss>& after) {
   const auto& cluster = context.config.cluster;
-  MembershipRules rules{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                        .timeouts = cluster.timeouts,
-                        .probe = std::max(cluster.timeouts.detection, shortest_probe),
-                        .slices = [config = &context.config](
-                                      std::int64_t workers) { return config->slices(workers); },
-                        .make_secret = collectives::make_secret,
-                        .groups = groups_of(context.config.parallel),
-                        .has_voters = static_cast<bool>(context.consensus),
-                        .leave_one_by_one = context.config.parallel.divides() != Divided::nothing,
-                        .lacks_copies =
-                            [config = &context.config](const training::GenerationRecord& record) {
-                              return training::lacks_copies(config->parallel, record);
-                            }};
+  const auto& parallel = context.config.parallel;
+  MembershipRules rules{
+      .min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+      .timeouts = cluster.timeouts,
+      .probe = std::max(cluster.timeouts.detection, shortest_probe),
+      .slices = [config =
+                     &context.config](std::int64_t workers) { return config->slices(workers); },
+      .make_secret = collectives::make_secret,
+      .groups = {.size = parallel.group(),
+                 .key = parallel.has_replica_groups() ? "parallel.diloco.group_size"
+                                                      : "parallel.shard_group"},
+      .has_voters = static_cast<bool>(context.consensus),
+      .leave_one_by_one = parallel.divides() != Divided::nothing,
+      .lacks_copies =
+          [config = &context.config](const training::GenerationRecord& record) {
+            return training::lacks_copies(config->parallel, record);
+          }};
   if (after) {
     rules.before = after->last;
     rules.lost = after->lost;

@@ -53,10 +53,8 @@ LocalRoles::spawn_generator(const std::shared_ptr<training::RankState>& rank_sta
 
 void LocalRoles::spawn_workers() {
   const auto& job = generation().job();
-  const auto& slice_assignment = generation().slice_assignment;
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       training::node_rows, DataLoaderSetup{.rank_states = generation().rank_states,
-                                           .slice_assignment = slice_assignment,
                                            .steps = job.plan.total_steps(),
                                            .coordinator = node_.coordinator});
   for (const auto& rank_state : generation().rank_states)
@@ -104,6 +102,7 @@ void LocalRoles::spawn_rank(const std::shared_ptr<training::RankState>& rank_sta
   const auto& job = generation().job();
   const auto& slice_assignment = generation().slice_assignment;
   const auto& evaluation = generation().evaluation;
+  const auto& devices = generation().compiled_job->devices;
   const auto rows = training::rank_rows(rank_state->rank);
   const auto compute = generation().trace.track(rows, "compute");
   const auto first_pass = slice_assignment.pass_of(generation().first_step);
@@ -111,43 +110,38 @@ void LocalRoles::spawn_rank(const std::shared_ptr<training::RankState>& rank_sta
   shard_managers_.push_back(shard_manager);
   const auto worker = spawn_role<WorkerState, worker_actor>(
       rows,
-      WorkerSetup{.rank_state = rank_state,
-                  .slice_assignment = slice_assignment,
-                  .first_pass = first_pass,
-                  .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
-                  .scales_loss = job.loss_scale.has_value(),
-                  .precision = job.precision,
-                  .measure_peak =
-                      [devices = generation().compiled_job->devices, rank_state,
-                       precision = job.precision](std::function<void(double)> then) {
-                        devices->measure_peak(rank_state->compiled->worker, precision,
-                                              *rank_state->compute, std::move(then));
-                      },
-                  .loader = loader,
-                  .shard_manager = shard_manager,
-                  .coordinator = node_.coordinator,
-                  .stream_row = compute},
+      WorkerSetup{
+          .rank_state = rank_state,
+          .slice_assignment = slice_assignment,
+          .first_pass = first_pass,
+          .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
+          .scales_loss = job.loss_scale.has_value(),
+          .precision = job.precision,
+          .measure_peak =
+              [devices, rank_state, precision = job.precision](std::function<void(double)> then) {
+                devices->measure_peak(rank_state->compiled->worker, precision, *rank_state->compute,
+                                      std::move(then));
+              },
+          .loader = loader,
+          .shard_manager = shard_manager,
+          .coordinator = node_.coordinator,
+          .stream_row = compute},
       rank_state->rank);
   // First, because COORDINATOR may begin with an evaluation.
   node_.self->send(shard_manager, atom::join_v, worker);
   const auto& info = rank_state->device().info();
-  node_.self->send(node_.coordinator, atom::join_v,
-                   RankInfo{.rank = rank_state->rank,
-                            .metrics = node_.setup.metrics,
-                            .device = info.name,
-                            .samples = job.training->dataset().size(),
-                            .data = job.data_fingerprint,
-                            .memory_bytes = info.on_host ? 0 : info.memory_bytes,
-                            .peak_operations = peak_of(*rank_state)},
-                   worker, shard_manager, built_->metrics);
-}
-
-/// Returns the peak rate, as measured with the devices or later; 0: not measured yet.
-double LocalRoles::peak_of(const training::RankState& rank_state) const {
-  return generation()
-      .compiled_job->devices
-      ->peak_operations(rank_state.compiled->worker, generation().job().precision)
-      .value_or(0);
+  node_.self->send(
+      node_.coordinator, atom::join_v,
+      RankInfo{
+          .rank = rank_state->rank,
+          .metrics = node_.setup.metrics,
+          .device = info.name,
+          .samples = job.training->dataset().size(),
+          .data = job.data_fingerprint,
+          .memory_bytes = info.on_host ? 0 : info.memory_bytes,
+          .peak_operations =
+              devices->peak_operations(rank_state->compiled->worker, job.precision).value_or(0)},
+      worker, shard_manager, built_->metrics);
 }
 
 /// Returns null if the rank writes nothing.
@@ -224,16 +218,12 @@ std::optional<Error> LocalRoles::down(const caf::down_msg& down) {
   roles_.erase(found);
   if (down.reason == caf::exit_reason::user_shutdown)
     return {};
-  return died(role, down.reason);
-}
-
-Error LocalRoles::died(const Role& role, const caf::error& reason) const {
   const auto& place = generation().assignment.member();
-  return {Errc::internal,
-          fmt::format("the {} died: {}", role.name, caf::to_string(reason)),
-          {.node = place.address.empty() ? place.host : place.address,
-           .actor = std::string{role.name},
-           .rank = role.rank}};
+  return Error{Errc::internal,
+               fmt::format("the {} died: {}", role.name, caf::to_string(down.reason)),
+               {.node = place.address.empty() ? place.host : place.address,
+                .actor = std::string{role.name},
+                .rank = role.rank}};
 }
 
 /// Otherwise ranks that wait for a failed one would wait for the timeout.

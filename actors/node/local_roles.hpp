@@ -58,9 +58,7 @@ private:
                                           Pass first, const metrics::Track& compute);
   void spawn_rank(const std::shared_ptr<training::RankState>& rank_state,
                   const data_loader_actor& loader);
-  double peak_of(const training::RankState& rank_state) const;
   void watch(const caf::actor& actor, std::string_view role, int rank = -1);
-  Error died(const Role& role, const caf::error& reason) const;
 
   NodeContext& node_;
   BuiltGenerationPtr built_; ///< the generation that trains

@@ -1,8 +1,8 @@
 #include "actors/node/network.hpp"
 
-#include "actors/message_types.hpp"
 #include "actors/node/detail/handshake.hpp"
 #include "core/fail.hpp"
+#include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
 #include "core/net/tls.hpp"
 
@@ -13,6 +13,7 @@
 #include <caf/openssl/all.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 namespace troupe::actors {
@@ -62,6 +63,17 @@ caf::expected<node_actor> remote_node(caf::actor_system& system, const Endpoint&
 }
 
 } // namespace
+
+void register_message_types() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    caf::core::init_global_meta_objects();
+    caf::io::middleman::init_global_meta_objects();
+    caf::openssl::manager::init_global_meta_objects();
+    caf::init_global_meta_objects<caf::id_block::troupe>();
+    caf::init_global_meta_objects<caf::id_block::troupe_roles>();
+  });
+}
 
 SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   register_message_types();
@@ -139,6 +151,24 @@ Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
     return fail(Whose::there, Errc::network, "cannot talk to the daemon at {}: {}",
                 to_string(daemon), caf::to_string(node.error()));
   return *node;
+}
+
+/// CONSENSUS tries again after an error.
+void introduce(caf::actor_system& system, const NetworkOptions& options,
+               std::chrono::milliseconds limit, const training::Voter& self,
+               const consensus_actor& consensus, const std::string& address) {
+  system.spawn<caf::detached>([&system, &options, limit, self, consensus, address] {
+    if (const auto daemon = connect(system, net::peer_endpoint(address), options, limit)) {
+      caf::scoped_actor here{system};
+      here->request(*daemon, limit, atom::introduce_v, self, peer_actor{consensus})
+          .receive(
+              [&](const training::Voter& who, const peer_actor& peer) {
+                caf::anon_send(consensus, atom::introduce_v, who, peer);
+              },
+              [](const caf::error&) {});
+    }
+    caf::anon_send(consensus, atom::introduce_v, address);
+  });
 }
 
 } // namespace troupe::actors

@@ -27,6 +27,10 @@ bool network_is_bounded();
 /// Without bounds, a daemon may listen on loopback only. Error: invalid_input.
 Status check_reach(const Endpoint& listen, bool bounded);
 
+/// Registers all message types in CAF's table for this process. CAF needs the complete table before
+/// the first actor system starts. Thread-safe; may be called any number of times.
+void register_message_types();
+
 /// The configuration of all our actor systems.
 class SystemConfig : public caf::actor_system_config {
 public:
@@ -47,5 +51,12 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
 /// help: a different version, no certificates, a different authority.
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout);
+
+/// Gives the CONSENSUS actors of this daemon and of the daemon at `address` handles of each other,
+/// on a new thread (ConsensusSetup::connect). `limit`: of each exchange. Precondition: the options
+/// outlive that thread.
+void introduce(caf::actor_system& system, const NetworkOptions& options,
+               std::chrono::milliseconds limit, const training::Voter& self,
+               const consensus_actor& consensus, const std::string& address);
 
 } // namespace troupe::actors

@@ -1,7 +1,6 @@
 #include "actors/node/node.hpp"
 
 #include "actors/caf_error.hpp"
-#include "actors/node/probing.hpp"
 #include "actors/resume_in.hpp"
 #include "actors/roles/traced.hpp"
 #include "core/units.hpp"
@@ -86,16 +85,6 @@ void NodeState::learn(const training::GenerationRecord& record) {
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
   if (node_.setup.data_plane)
     node_.setup.data_plane->cancel(generation, error);
-}
-
-/// Only accepts orders from the MEMBERSHIP that it has asked, so that no stranger makes this node
-/// dial anywhere.
-caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
-  if (node_.setup.data_plane && node_.membership &&
-      node_.self->current_sender() == node_.membership)
-    return probe_links(node_.self, node_.setup.data_plane, node_.identity.address, order);
-  return caf::make_error(caf::sec::runtime_error,
-                         "this daemon accepts probe orders only from the leader of its job");
 }
 
 caf::result<RunOutcomePtr> NodeState::run(const NodeWorkPtr& work) {

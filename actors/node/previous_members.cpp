@@ -81,16 +81,6 @@ Round ask_all(const JoinContext& context, const std::vector<training::Voter>& kn
   return round;
 }
 
-/// Returns the indices in cluster.join of this node and of those that expect it to begin the job.
-std::set<std::size_t> supporters(const std::vector<std::string>& join, const std::string& own,
-                                 const std::set<std::string>& agree) {
-  std::set<std::size_t> found;
-  for (std::size_t i = 0; i < join.size(); ++i)
-    if (join[i] == own || agree.contains(join[i]))
-      found.insert(i);
-  return found;
-}
-
 /// Whether the voters that may still live could continue without this node.
 bool may_continue(const Round& round, std::size_t deciding) {
   return round.may_have_leader && is_quorum(round.doubtful, deciding);
@@ -104,7 +94,10 @@ std::string objection(const Round& round, const JoinContext& context, std::size_
   if (!round.objection.empty())
     return round.objection;
   const auto& join = context.config.cluster.join;
-  const auto with = supporters(join, context.info.address, round.agree);
+  std::set<std::size_t> with; // this node, and those that expect it to begin the job
+  for (std::size_t i = 0; i < join.size(); ++i)
+    if (join[i] == context.info.address || round.agree.contains(join[i]))
+      with.insert(i);
   if (join.empty() || is_quorum(with, join.size()))
     return {};
   return fmt::format("{} of {} nodes of cluster.join are present, too few to start a job",
@@ -141,9 +134,8 @@ Result<std::optional<JobHandle>> find_running_job(const JoinContext& context, Me
     if (std::exchange(said, why) != why)
       context.say(why + "; trying again");
     wait.rename("waiting to start a job: " + why);
-    const bool is_of_members = may_continue(round, deciding);
     const auto way_out =
-        is_of_members
+        may_continue(round, deciding)
             ? fmt::format("; to start without them, remove {}",
                           (training::run_folder(context.config) / "members.json").string())
             : std::string{};

@@ -1,7 +1,8 @@
-#include "actors/node/probing.hpp"
-
-#include "core/fail.hpp"
+// The execution of a ProbeOrder by a node.
+#include "actors/node/node.hpp"
 #include "core/units.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -10,7 +11,6 @@ namespace troupe::actors {
 namespace {
 
 using std::chrono::milliseconds;
-using ProbePromise = caf::typed_response_promise<std::vector<BrokenLink>>;
 
 constexpr std::size_t most_links = 256;       ///< of an order
 constexpr milliseconds longest_probe{60'000}; ///< for a link
@@ -42,7 +42,7 @@ dialer_actor spawn_dialer(caf::actor_system& system,
 
 /// The links of an order that are being tried.
 struct Probing {
-  ProbePromise promise;
+  caf::typed_response_promise<std::vector<BrokenLink>> promise;
   std::size_t open;
   std::vector<BrokenLink> broken = {};
 
@@ -56,21 +56,27 @@ struct Probing {
 
 } // namespace
 
-caf::result<std::vector<BrokenLink>>
-probe_links(node_actor::pointer self, const std::shared_ptr<collectives::DataPlane>& data_plane,
-            const std::string& name, const ProbeOrder& order) {
+/// Tries all links of the order at once, each on its own thread, and meanwhile answers those that
+/// others try with its ticket. Only accepts orders from the MEMBERSHIP that it has asked, so that
+/// no stranger makes this node dial anywhere.
+caf::result<std::vector<BrokenLink>> NodeState::probe(const ProbeOrder& order) {
+  const auto& data_plane = node_.setup.data_plane;
+  if (!data_plane || !node_.membership || node_.self->current_sender() != node_.membership)
+    return caf::make_error(caf::sec::runtime_error,
+                           "this daemon accepts probe orders only from the leader of its job");
   if (order.to.size() > most_links)
     return caf::make_error(caf::sec::invalid_argument, "the probe order contains too many links");
+  const auto& name = node_.identity.address;
   const auto limit = std::clamp(milliseconds{order.limit_ms}, milliseconds{0}, longest_probe);
   data_plane->answer_probes(order.ticket, name, limit);
   if (order.to.empty())
     return std::vector<BrokenLink>{};
   const auto probing = std::make_shared<Probing>(
-      Probing{self->make_response_promise<std::vector<BrokenLink>>(), order.to.size()});
+      Probing{node_.self->make_response_promise<std::vector<BrokenLink>>(), order.to.size()});
   for (const auto& to : order.to) {
-    const auto dialer = spawn_dialer(self->system(), data_plane, to, order.ticket, limit);
+    const auto dialer = spawn_dialer(node_.self->system(), data_plane, to, order.ticket, limit);
     // The lookup of a name may take longer than the limit.
-    self->request(dialer, limit + time_to_tell, atom::probe_v)
+    node_.self->request(dialer, limit + time_to_tell, atom::probe_v)
         .then([probing, name,
                node = to.node](std::string& why) { probing->tried(name, node, std::move(why)); },
               [probing, name, to, limit](const caf::error&) {

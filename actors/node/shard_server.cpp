@@ -6,6 +6,7 @@
 
 #include <mutex>
 #include <optional>
+#include <thread>
 
 namespace troupe::actors {
 

@@ -33,31 +33,19 @@ WaitStatus Waits::status(const Entry& entry, Time now) {
 }
 
 Waits::Row Waits::begin(std::string what, std::chrono::milliseconds limit, Time now) {
-  const std::lock_guard lock{table_->mutex};
+  std::unique_lock lock{table_->mutex};
   auto& entries = table_->entries;
-  return {table_, entries.insert(entries.end(), {std::move(what), now, limit})};
+  const auto entry = entries.insert(entries.end(), {std::move(what), now, limit});
+  lock.unlock(); // if there is no memory for the pointer, its deleter takes the lock
+  return {table_, {&*entry, [table = table_, entry](Entry*) {
+                     const std::lock_guard lock{table->mutex};
+                     table->entries.erase(entry);
+                   }}};
 }
 
 WaitStatus Waits::shown(Time now) const {
   const std::lock_guard lock{table_->mutex};
   return table_->entries.empty() ? WaitStatus{} : status(table_->entries.back(), now);
-}
-
-Waits::Row& Waits::Row::operator=(Row&& other) noexcept {
-  if (this != &other) {
-    end();
-    table_ = std::move(other.table_);
-    entry_ = other.entry_;
-  }
-  return *this;
-}
-
-void Waits::Row::end() {
-  const auto table = std::exchange(table_, nullptr);
-  if (!table)
-    return;
-  const std::lock_guard lock{table->mutex};
-  table->entries.erase(entry_);
 }
 
 void Waits::Row::rename(std::string what) {

@@ -51,11 +51,8 @@ private:
 /// One wait. May outlive the table.
 class Waits::Row {
 public:
-  Row(Row&& other) noexcept : table_{std::move(other.table_)}, entry_{other.entry_} {}
-  Row& operator=(Row&& other) noexcept;
-  Row(const Row&) = delete;
-  Row& operator=(const Row&) = delete;
-  ~Row() { end(); }
+  Row(Row&&) = default;
+  Row& operator=(Row&&) = default;
 
   /// Changes the text of the wait.
   void rename(std::string what);
@@ -71,12 +68,11 @@ public:
 
 private:
   friend class Waits;
-  Row(std::shared_ptr<Table> table, std::list<Entry>::iterator entry)
-      : table_{std::move(table)}, entry_{entry} {}
-  void end();
+  Row(std::shared_ptr<Table> table, std::shared_ptr<Entry> entry)
+      : table_{std::move(table)}, entry_{std::move(entry)} {}
 
-  std::shared_ptr<Table> table_; ///< null: it was moved from
-  std::list<Entry>::iterator entry_;
+  std::shared_ptr<Table> table_;
+  std::shared_ptr<Entry> entry_; ///< removes itself from the table
 };
 
 } // namespace troupe::actors

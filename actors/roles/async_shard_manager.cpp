@@ -20,17 +20,9 @@ parameter_server_actor::behavior_type AsyncShardManagerState::make_behavior() {
   subscribe(*setup_.point_to_point);
   return behavior<parameter_server_actor>(
       setup_.row,
-      [this](atom::need_parameters, const ParameterRequest& request) {
-        requests_.push_back(request);
-        serve();
-      },
-      [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
-        gradients_ready(pass, unit, event);
-      },
       [this](atom::done, const WorkerStep& slice, const SpansPtr&) {
         measured_[slice.step].add(slice);
       },
-      [this](atom::deliver, const MessagePtr& message) { open(message); },
       [this](atom::decided, std::int64_t step, const training::StepResults& of_all) {
         prepare(step, of_all);
       },
@@ -54,28 +46,20 @@ void AsyncShardManagerState::send(Message message, int to) {
   setup_.point_to_point->send(std::move(message));
 }
 
-AsyncShardManagerState::Reading
-AsyncShardManagerState::reading_for(const ParameterRequest& request) const {
-  return {request.pass_mode, request.pass_mode == PassMode::training ? request.index : evaluated_};
-}
-
-training::Version AsyncShardManagerState::wanted_for(const Reading& reading) const {
-  const bool trains = reading.pass_mode == PassMode::training;
-  return trains ? slice_assignment().step_of(reading.index) : reading.index;
-}
-
 /// Reads the parameters once for a whole pass, for all buckets together.
-void AsyncShardManagerState::serve() {
-  while (!requests_.empty()) {
-    const auto& request = requests_.front();
-    if (const auto needed = reading_for(request); reading_ != needed)
+void AsyncShardManagerState::answer_requests() {
+  while (!requests().empty()) {
+    const auto& request = requests().front();
+    const bool trains = request.pass_mode == PassMode::training;
+    if (const Reading needed{request.pass_mode, trains ? request.index : evaluated_};
+        reading_ != needed)
       return begin_reading(needed);
     if (!asked_.empty())
       return;
     // Backward writes where the gradients of the last pass were read.
     self_->send(worker(), atom::parameters_ready_v, request,
                 request.phase == Phase::forward ? read_ : rank_state().communication->record());
-    requests_.pop_front();
+    requests().pop_front();
   }
 }
 
@@ -85,10 +69,11 @@ void AsyncShardManagerState::begin_reading(const Reading& next) {
   if (!asked_.empty())
     return;
   reading_ = next;
+  const auto wanted =
+      next.pass_mode == PassMode::training ? slice_assignment().step_of(next.index) : next.index;
   for (int owner = 0; owner < ranks(); ++owner) {
     asked_.insert(owner);
-    send(training::Pull{.have = reader_.read(owner), .wanted = wanted_for(next)}.to_message(),
-         owner);
+    send(training::Pull{.have = reader_.read(owner), .wanted = wanted}.to_message(), owner);
   }
 }
 
@@ -99,7 +84,7 @@ void AsyncShardManagerState::take_parameters(const MessagePtr& message) {
     return;
   take_rest(owner_->published());
   read_ = rank_state().communication->record();
-  serve();
+  answer_requests();
 }
 
 void AsyncShardManagerState::take_rest(training::Version version) {
@@ -113,26 +98,16 @@ void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const Event
                             rank_state().rank};
   const auto number = state().layout().plan().bucket_of[static_cast<std::size_t>(unit)];
   const auto& bucket = state().layout().plan().buckets[number];
+  const auto count_given = [this](CollectiveKind kind, const Result<std::uint64_t>& bytes) {
+    bytes ? count(kind, *bytes) : fail(bytes.error());
+  };
   if (unit == bucket.units.first && !state().layout().is_frozen(bucket))
-    give(bucket, item);
-  if (unit > 0 || item.slice > 0 || !state().statistics().commits())
-    return;
-  if (const auto bytes = reader_.give_statistics(item.step); !bytes)
-    fail(bytes.error());
-  else
-    count(CollectiveKind::broadcast, *bytes);
+    count_given(CollectiveKind::reduce_scatter, reader_.give(bucket, number, item));
+  if (unit == 0 && item.slice == 0 && state().statistics().commits())
+    count_given(CollectiveKind::broadcast, reader_.give_statistics(item.step));
 }
 
-void AsyncShardManagerState::give(const training::Bucket& bucket, const data::WorkItem& item) {
-  const auto number =
-      state().layout().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
-  if (const auto bytes = reader_.give(bucket, number, item); !bytes)
-    fail(bytes.error());
-  else
-    count(CollectiveKind::reduce_scatter, *bytes);
-}
-
-void AsyncShardManagerState::open(const MessagePtr& message) {
+void AsyncShardManagerState::deliver(const MessagePtr& message) {
   if (const auto fits = check(*message); !fits)
     return fail(fits.error());
   switch (training::kind_of(*message)) {
@@ -276,8 +251,12 @@ void AsyncShardManagerState::apply(std::int64_t step) {
 
 void AsyncShardManagerState::finish_step(std::int64_t step) {
   owner_->settle();
-  if (const auto sound = check_scale(); !sound)
-    return fail(sound.error());
+  // With a scaled loss, a step with gradients that are not finite is skipped while the scale can
+  // still be lowered.
+  if (const auto scale = owner_->scale(); !(scale >= 1)) // also true for NaN
+    return fail(
+        {Errc::numeric,
+         fmt::format("gradients are not finite, and the loss scale has fallen to {}", scale)});
   rank_state().before.reset(); // all have come this far
   stage_ = Stage::summing;
   self_->send(coordinator(), atom::step_committed_v, report_of(step));
@@ -286,31 +265,18 @@ void AsyncShardManagerState::finish_step(std::int64_t step) {
 }
 
 StepReport AsyncShardManagerState::report_of(std::int64_t step) {
-  StepReport report{.rank = rank_state().rank, .worker = take_measured(step), .collectives = sent_};
+  // Empty if the rank has computed no slice of the step.
+  const auto measured = measured_.extract(step);
+  StepReport report{.rank = rank_state().rank,
+                    .worker = measured ? measured.mapped() : WorkerStep{},
+                    .collectives = sent_};
+  report.worker.step = step;
   report.memory = rank_state().device().memory();
   report.squared_norm = of_all_->squared_norm;
   report.reads = reads_;
   if (state().loss_scale())
     report.loss_scaling = loss_scaling_of(found_->loss_scale);
   return report;
-}
-
-/// A rank may have computed no slice of the step.
-WorkerStep AsyncShardManagerState::take_measured(std::int64_t step) {
-  const auto measured = measured_.extract(step);
-  auto sum = measured ? measured.mapped() : WorkerStep{};
-  sum.step = step;
-  return sum;
-}
-
-/// With a scaled loss, a step with gradients that are not finite is skipped while the scale can
-/// still be lowered.
-Status AsyncShardManagerState::check_scale() const {
-  if (owner_->scale() >= 1)
-    return {};
-  return troupe::fail(Errc::numeric,
-                      "gradients are not finite, and the loss scale has fallen to {}",
-                      owner_->scale());
 }
 
 caf::result<void> AsyncShardManagerState::abort(const Error& reason) {

@@ -12,7 +12,6 @@
 #include "training/strategies/async/parameter_server_shard.hpp"
 
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,19 +50,16 @@ private:
     std::int64_t index; ///< training: the pass; evaluation: the number of steps
     bool operator==(const Reading&) const = default;
   };
-  training::Version wanted_for(const Reading& reading) const;
   training::StateCopier copier(std::int64_t steps) override;
 
   // As the client of this rank's WORKER.
-  void serve();
+  void answer_requests() override;
   void begin_reading(const Reading& next);
-  Reading reading_for(const ParameterRequest& request) const;
   void take_parameters(const collectives::MessagePtr& message);
   void take_rest(training::Version version);
-  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void give(const training::Bucket& bucket, const data::WorkItem& item);
+  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) override;
   // As the owner of a shard.
-  void open(const collectives::MessagePtr& message);
+  void deliver(const collectives::MessagePtr& message) override;
   Status check(const collectives::Message& message) const;
   bool awaits(const collectives::Message& message) const;
   void answer_pull(const collectives::Message& message);
@@ -75,8 +71,6 @@ private:
   void apply(std::int64_t step);
   void finish_step(std::int64_t step);
   StepReport report_of(std::int64_t step);
-  WorkerStep take_measured(std::int64_t step);
-  Status check_scale() const;
 
   caf::result<void> abort(const Error& reason);
   void fail(Error error) override { report(std::move(error), owner_->version()); }
@@ -94,7 +88,6 @@ private:
   std::shared_ptr<training::ParameterServerShard> owner_;
   training::ParameterClient reader_;
   training::MessageRules rules_;
-  std::deque<ParameterRequest> requests_;
   std::optional<Reading> reading_;
   std::set<int> asked_; ///< owners whose parameters have not arrived yet
   EventPtr read_;       ///< when the parameters of `reading_` are usable

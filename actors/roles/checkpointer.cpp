@@ -26,14 +26,6 @@ bool are_finite(std::span<const float> values) {
   return all;
 }
 
-/// Fails if any rank could not write: then the files of the others are useless.
-Status check(const std::vector<ShardOutcome>& parts) {
-  for (const auto& part : parts)
-    if (part.failure)
-      return failure(*part.failure);
-  return {};
-}
-
 } // namespace
 
 /// Runs on the actor's own thread, which may block.
@@ -56,7 +48,8 @@ checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
 
 /// Training continues meanwhile.
 ShardOutcome CheckpointerState::take(training::Snapshot& snapshot) {
-  begin(snapshot.step(), snapshot.loss_scale, {.is_written = true});
+  begin(snapshot.step(), /*is_hashed=*/false);
+  begin_writing(snapshot.loss_scale);
   BackgroundWork writing;
   for (std::size_t index = 0; index < layout().written().size(); ++index) {
     writing.run([&] { add(layout().written()[index], snapshot.values(index)); });
@@ -67,8 +60,9 @@ ShardOutcome CheckpointerState::take(training::Snapshot& snapshot) {
 
 ShardOutcome CheckpointerState::take(const training::StateChunk& chunk, bool write) {
   if (chunk.index == 0)
-    begin(chunk.step, chunk.loss_scale,
-          {.is_written = write, .is_hashed = !write || !layout().saves_shard()});
+    begin(chunk.step, !write || !layout().saves_shard());
+  if (chunk.index == 0 && write)
+    begin_writing(chunk.loss_scale);
   const auto& plan = write ? layout().written() : layout().whole();
   const auto count = write ? plan.size() : plan.parameter_chunks();
   if (chunk.index < count)
@@ -78,11 +72,12 @@ ShardOutcome CheckpointerState::take(const training::StateChunk& chunk, bool wri
   return {.rank = setup_.rank, .step = chunk.step, .is_last = false};
 }
 
-void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale,
-                              Ends ends) {
-  work_.emplace(Work{.outcome = {.rank = setup_.rank, .step = step}, .is_hashed = ends.is_hashed});
-  if (!ends.is_written)
-    return;
+void CheckpointerState::begin(std::int64_t step, bool is_hashed) {
+  work_.emplace(Work{.outcome = {.rank = setup_.rank, .step = step}, .is_hashed = is_hashed});
+}
+
+void CheckpointerState::begin_writing(const std::optional<LossScaleState>& loss_scale) {
+  const auto step = work_->outcome.step;
   if (setup_.rank == 0)
     unfinished_ = step;
   header_ = layout().describe(loss_scale);
@@ -161,10 +156,7 @@ metrics::CheckpointRecord CheckpointerState::finish(const CheckpointShards& part
     for (const auto& file : part.files)
       outcome.bytes += file.bytes;
   }
-  auto made = check(parts.parts);
-  if (made)
-    made = publish(parts);
-  if (!made) {
+  if (const auto made = publish(parts); !made) {
     setup_.store.abandon(parts.step);
     outcome.failure = made.error();
   }
@@ -174,6 +166,9 @@ metrics::CheckpointRecord CheckpointerState::finish(const CheckpointShards& part
 }
 
 Status CheckpointerState::publish(const CheckpointShards& parts) {
+  for (const auto& part : parts.parts)
+    if (part.failure) // then the files of the other ranks are useless
+      return failure(*part.failure);
   Manifest manifest{
       .step = header_.step, .epoch = header_.epoch, .metadata = header_.metadata, .files = {}};
   for (const auto& [key, value] : parts.results)

@@ -43,15 +43,10 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  /// The processing of the values that arrive.
-  struct Ends {
-    bool is_written = false;
-    bool is_hashed = false; ///< all parameters arrive, and are hashed
-  };
   /// A part of a checkpoint in progress: being written, hashed, or both.
   struct Work {
     ShardOutcome outcome;
-    bool is_hashed = false;
+    bool is_hashed = false;                 ///< all parameters arrive, and are hashed
     std::optional<StateWriter> writer = {}; ///< empty: nothing is written, or writing has failed
     Sha256 digest = {};                     ///< of the parameters
     Clock::time_point begin = Clock::now();
@@ -60,7 +55,8 @@ private:
   const training::StateLayout& layout() const { return setup_.state->layout(); }
   ShardOutcome take(training::Snapshot& snapshot);
   ShardOutcome take(const training::StateChunk& chunk, bool write);
-  void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, Ends ends);
+  void begin(std::int64_t step, bool is_hashed);
+  void begin_writing(const std::optional<LossScaleState>& loss_scale);
   Result<StateWriter> open_writer() const;
   void add(const training::PlannedChunk& chunk, const float* values);
   void add(const training::StateRange& range, const float* stored);

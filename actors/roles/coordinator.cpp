@@ -51,7 +51,12 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
-      [this](atom::assign, std::int32_t rank) { want(rank); },
+      [this](atom::assign, std::int32_t rank) {
+        if (!assigns_to(rank))
+          return;
+        work_items_->want(rank);
+        assign_work();
+      },
       [this](atom::done, std::int32_t rank, Pass slice) { complete(rank, slice); },
       [this](atom::propose, std::int32_t rank, std::int64_t step,
              const training::StepResults& by_rank) { propose(rank, step, by_rank); },
@@ -89,8 +94,13 @@ caf::result<void> CoordinatorState::halt(bool save) {
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || sampling_ || writing_ || !synchronize())
     return;
-  if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves())
-    return save_for_next();
+  if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves()) {
+    pause_begin_ = Clock::now();
+    enter(Phase::saving);
+    writing_ = true;
+    parts_ = {.step = committed_};
+    return save_chunks(); // for the next generation; answers when they are saved
+  }
   for (auto& promise : std::exchange(halts_, {}))
     promise.deliver();
 }
@@ -99,10 +109,8 @@ void CoordinatorState::answer_halts() {
 /// that can no longer report.
 RunTotalsPtr CoordinatorState::release() {
   for (auto made = reports_.begin(); made != reports_.end() && made->first == committed_;
-       made = reports_.erase(made)) {
-    std::ranges::sort(made->second, {}, &StepReport::rank);
+       made = reports_.erase(made))
     record_step(committed_++, made->second);
-  }
   phase_ = Phase::ended;
   totals_.seconds += seconds(Clock::now() - begin_);
   totals_.summary = summary_;
@@ -206,8 +214,6 @@ void CoordinatorState::commit(const StepReport& report) {
   reports.push_back(report);
   if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
     return;
-  // Sums must not depend on the order of arrival.
-  std::ranges::sort(reports, {}, &StepReport::rank);
   record_step(step, reports);
   reports_.erase(step);
   const auto paused = pause();
@@ -220,7 +226,9 @@ void CoordinatorState::commit(const StepReport& report) {
     grant();
 }
 
-void CoordinatorState::record_step(std::int64_t step, const std::vector<StepReport>& reports) {
+void CoordinatorState::record_step(std::int64_t step, std::vector<StepReport>& reports) {
+  // Sums must not depend on the order of arrival.
+  std::ranges::sort(reports, {}, &StepReport::rank);
   CollectiveTime collective;
   auto row = summarize(reports, collective);
   row.epoch = setup_.plan.epoch_of(step);
@@ -396,16 +404,12 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
     row.seconds += *row.test_seconds;
     summary_.test_loss = row.test_loss;
     summary_.accuracy = row.test_accuracy;
-    note_results({row.test_loss, row.test_accuracy});
+    const training::TestResults results{row.test_loss, row.test_accuracy};
+    next_shards_.results = training::to_metadata(results); // for this step's checkpoint, if any
+    next_shards_.is_best = totals_.best.beat(results);
   }
   epoch_ = {};
   record(std::move(row));
-}
-
-/// Stores test results for the checkpoint of this step, if one is written.
-void CoordinatorState::note_results(const training::TestResults& results) {
-  next_shards_.results = training::to_metadata(results);
-  next_shards_.is_best = totals_.best.beat(results);
 }
 
 void CoordinatorState::end(std::string_view status) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "actors/roles/detail/run_totals.hpp"
 #include "actors/roles/detail/step_votes.hpp"
+#include "core/config/checkpoint.hpp"
 #include "core/config/cluster.hpp"
 #include "data/slice_balancer.hpp"
 #include "data/work_items.hpp"
@@ -11,6 +11,7 @@
 #include "metrics/step_sums.hpp"
 #include "metrics/trace.hpp"
 #include "training/job_plan.hpp"
+#include "training/test_results.hpp"
 
 #include <chrono>
 #include <functional>
@@ -24,6 +25,38 @@
 #include <vector>
 
 namespace troupe::actors {
+
+/// Tracks the best evaluation of a run (checkpoint.best).
+struct BestSoFar {
+  BestMetric metric = BestMetric::none;
+  std::optional<double> value = {}; ///< empty: there is none yet
+
+  /// Returns whether these results are better than all before. If so, the next ones are compared
+  /// with them.
+  bool beat(const training::TestResults& results) {
+    const bool higher = metric == BestMetric::accuracy;
+    const auto& now = higher ? results.accuracy : results.loss;
+    if (metric == BestMetric::none || !now)
+      return false;
+    if (value && !(higher ? *now > *value : *now < *value))
+      return false;
+    value = now;
+    return true;
+  }
+};
+
+/// The totals of a run over the earlier generations of this process. Each COORDINATOR passes them
+/// to the next.
+struct RunTotals {
+  metrics::StepSums steps = {};
+  std::int64_t committed = 0;            ///< steps of the whole run
+  double seconds = 0;                    ///< since the first step
+  double collective = 0, overlapped = 0; ///< seconds
+  metrics::RunSummary summary = {};      ///< with the counts of its checkpoints
+  BestSoFar best = {};
+  std::int64_t sampled = -1;    ///< number of steps after which the last text sample was written
+  metrics::EarlierRun run = {}; ///< the run so far, for the next generation
+};
 
 struct CoordinatorSetup {
   training::JobPlan plan;
@@ -125,7 +158,7 @@ private:
                 std::make_shared<const RunRecord>(std::move(event)));
   }
   void record_recovery();
-  void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  void record_step(std::int64_t step, std::vector<StepReport>& reports);
   double peak_operations() const;
   void measure_peaks();
   void take_peak(std::int32_t rank, double operations);
@@ -138,17 +171,14 @@ private:
   void assign_work();
   void assign_again();
   bool assigns_to(std::int32_t rank) const;
-  void want(std::int32_t rank);
   void complete(std::int32_t rank, Pass pass);
   void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
   void count_evaluation(const EvaluationReport& report);
   /// `test`: null if the epoch ends without an evaluation.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
-  void note_results(const training::TestResults& results);
   void sample_if_due();
   void write_sample();
-  void count_sample(const GeneratedRecordPtr& sample);
   void not_sampled(std::int64_t step, const caf::error& error);
   void sample_ended();
   void save_if_due();
@@ -168,13 +198,12 @@ private:
   void stop(const Error& reason);
   caf::result<void> halt(bool save);
   void answer_halts();
-  void save_for_next();
   RunTotalsPtr release();
   void suspect(const Error& error);
   std::vector<std::string> nodes_behind() const;
-  void fail_node(Error error);
-  void tell_membership(const Error& error);
-  void fail(Error error);
+  void fail_node(const Error& error);
+  void fail(const Error& error) { fail(error, others_may_go_on(error)); }
+  void fail(Error error, bool others_go_on);
   bool others_may_go_on(const Error& error) const;
   void end_failed(Error error);
   void complete(Where& where) const;
@@ -182,7 +211,7 @@ private:
   RunOutcomePtr unrecorded(const caf::error& reason);
   bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
   JobStatus status() const;
-  std::vector<NodeStatus> node_statuses() const;
+  std::vector<metrics::NodeRecord> node_statuses() const;
   WorkerSummaries worker_summaries() const;
 
   coordinator_actor::pointer self_;

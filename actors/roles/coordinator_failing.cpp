@@ -21,38 +21,28 @@ void CoordinatorState::suspect(const Error& error) {
   self_->run_delayed(setup_.timeouts.detection, [this] { fail(*suspected_); });
 }
 
-void CoordinatorState::fail(Error error) {
+/// Fails one node with an error that would end the job if it were the leader's.
+void CoordinatorState::fail_node(const Error& error) {
+  fail(error, setup_.membership && setup_.generation.node_of(error.where.rank).address !=
+                                       setup_.generation.leader());
+}
+
+/// If the others go on, MEMBERSHIP decides how.
+void CoordinatorState::fail(Error error, bool others_go_on) {
   if (phase_ == Phase::ended || is_void_)
     return;
   complete(error.where);
-  if (!others_may_go_on(error))
+  if (!others_go_on)
     return end_failed(std::move(error));
   if (std::exchange(reported_, true))
-    return; // MEMBERSHIP decides
-  tell_membership(error);
-}
-
-/// Fails one node with an error that would end the job if it were the leader's.
-void CoordinatorState::fail_node(Error error) {
-  if (phase_ == Phase::ended || is_void_)
     return;
-  complete(error.where);
-  const bool is_leaders = error.where.node == setup_.generation.leader();
-  if (!setup_.membership || is_leaders)
-    return end_failed(std::move(error));
-  if (!std::exchange(reported_, true))
-    tell_membership(error);
-}
-
-void CoordinatorState::tell_membership(const Error& error) {
-  const auto ended = [this, error](const caf::error&) { end_failed(error); };
   SharedFailure failure{error};
   if (is_between_nodes(error.code))
     failure.behind = nodes_behind();
   self_
       ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
                 std::move(failure))
-      .then([] {}, ended);
+      .then([] {}, [this, error](const caf::error&) { end_failed(error); });
 }
 
 /// A collective fails for all ranks that have reached it. So, after the longest time that a

@@ -28,17 +28,16 @@ void CoordinatorState::write_sample() {
     return;
   sampled_ = committed_;
   self_->request(setup_.generator, caf::infinite, atom::generate_v, committed_)
-      .then([this](const GeneratedRecordPtr& record) { count_sample(record); },
-            [this, step = committed_](const caf::error& error) { not_sampled(step, error); });
+      .then(
+          [this](const GeneratedRecordPtr& sample) {
+            if (phase_ == Phase::ended)
+              return;
+            totals_.sampled = sample->step;
+            record(*sample);
+            sample_ended();
+          },
+          [this, step = committed_](const caf::error& error) { not_sampled(step, error); });
   save_if_due();
-}
-
-void CoordinatorState::count_sample(const GeneratedRecordPtr& sample) {
-  if (phase_ == Phase::ended)
-    return;
-  totals_.sampled = sample->step;
-  record(*sample);
-  sample_ended();
 }
 
 /// An error of GENERATOR does not end the job; its death does.

@@ -42,15 +42,6 @@ std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* r
   };
 }
 
-/// Saves before the generation ends.
-void CoordinatorState::save_for_next() {
-  pause_begin_ = Clock::now();
-  enter(Phase::saving);
-  writing_ = true;
-  parts_ = {.step = committed_};
-  save_chunks();
-}
-
 void CoordinatorState::save() {
   writing_ = true;
   const auto answered = after(members_.size(), [this] { copied(); });

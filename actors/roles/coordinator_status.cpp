@@ -52,19 +52,16 @@ JobStatus CoordinatorState::status() const {
           .nodes = node_statuses()};
 }
 
-std::vector<NodeStatus> CoordinatorState::node_statuses() const {
-  std::vector<NodeStatus> nodes;
+std::vector<metrics::NodeRecord> CoordinatorState::node_statuses() const {
+  std::vector<metrics::NodeRecord> nodes;
   for (const auto& place : setup_.generation.nodes)
     nodes.push_back({.name = place.host,
                      .address = place.address,
-                     .metrics = {},
                      .version = setup_.info.version,
-                     .state = "joining",
-                     .devices = {},
-                     .ranks = {}});
+                     .state = "joining"});
   for (const auto& [rank, member] : members_) {
     auto& node = nodes[setup_.generation.index_of(rank)];
-    node.metrics = member.info.metrics;
+    node.page = member.info.metrics;
     node.state = "active";
     node.devices.push_back(member.info.device);
     node.ranks.push_back(rank);

@@ -50,13 +50,6 @@ bool CoordinatorState::assigns_to(std::int32_t rank) const {
   return work_items_ && is_rank(rank);
 }
 
-void CoordinatorState::want(std::int32_t rank) {
-  if (!assigns_to(rank))
-    return;
-  work_items_->want(rank);
-  assign_work();
-}
-
 /// A rank that reports a slice that was not assigned to it is broken. Counting the slice would be
 /// wrong.
 void CoordinatorState::complete(std::int32_t rank, Pass pass) {

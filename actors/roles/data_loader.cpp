@@ -3,13 +3,14 @@
 #include "actors/roles/traced.hpp"
 
 #include <numeric>
+#include <optional>
 
 namespace troupe::actors {
 
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
     : self_{self}, setup_{std::move(setup)} {
   for (const auto& rank_state : setup_.rank_states) {
-    auto& client = clients_.emplace_back(Client{rank_state, setup_.slice_assignment});
+    auto& client = clients_.emplace_back(Client{rank_state});
     for (const auto pass_mode : {PassMode::training, PassMode::evaluation})
       if (const auto& producer = rank_state->producers[index_of(pass_mode)]) {
         auto& free = client.supplies[index_of(pass_mode)].free;
@@ -26,7 +27,8 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
              const data::SliceAssignment& next, Pass first) {
         client(rank).worker = worker;
         client(rank).slice_assignment = next;
-        begin(client(rank), first);
+        if (!next.is_on_demand()) // else passes are fetched one by one
+          fill(client(rank), PassMode::training, first, next.pass_of(setup_.steps));
       },
       [this](atom::fetch, std::int32_t rank, PassMode pass_mode, std::int64_t first,
              std::int64_t end) { fill(client(rank), pass_mode, first, end); },
@@ -40,12 +42,6 @@ DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
   return clients_[static_cast<std::size_t>(rank - setup_.rank_states.front()->rank)];
 }
 
-/// Passes that are assigned on demand are fetched one by one.
-void DataLoaderState::begin(Client& client, Pass first) {
-  if (!client.slice_assignment.is_on_demand())
-    fill(client, PassMode::training, first, client.slice_assignment.pass_of(setup_.steps));
-}
-
 void DataLoaderState::fill(Client& client, PassMode pass_mode, std::int64_t first,
                            std::int64_t end) {
   auto& supply = client.supplies[index_of(pass_mode)];
@@ -56,9 +52,13 @@ void DataLoaderState::fill(Client& client, PassMode pass_mode, std::int64_t firs
 
 void DataLoaderState::fill(Client& client, PassMode pass_mode) {
   auto& supply = client.supplies[index_of(pass_mode)];
+  const auto rank = client.rank_state->rank;
+  const auto& assignment = client.slice_assignment;
   for (; !supply.free.empty() && supply.next < supply.end; ++supply.next) {
-    const auto slice = client.slice(pass_mode, supply.next);
-    if (!slice)
+    const auto slice = pass_mode == PassMode::training
+                           ? assignment.slice(rank, supply.next)
+                           : std::optional{data::Slice{rank, assignment.world_size()}};
+    if (!slice) // the pass is empty
       continue;
     const auto slot = supply.free.back();
     supply.free.pop_back();
@@ -67,33 +67,23 @@ void DataLoaderState::fill(Client& client, PassMode pass_mode) {
   }
 }
 
-std::optional<data::Slice> DataLoaderState::Client::slice(PassMode pass_mode,
-                                                          std::int64_t index) const {
-  if (pass_mode == PassMode::training)
-    return slice_assignment.slice(rank_state->rank, index);
-  return data::Slice{rank_state->rank, slice_assignment.world_size()};
-}
-
 MicroBatchPtr DataLoaderState::fill_one(const Client& client, PassMode pass_mode, std::int32_t slot,
                                         std::int64_t index, const data::Slice& slice) const {
   const bool trains = pass_mode == PassMode::training;
   const auto step = trains ? client.slice_assignment.step_of(index) : index;
   auto& producer = *client.rank_state->producers[index_of(pass_mode)];
+  const auto report = [coordinator = setup_.coordinator, rank = client.rank_state->rank,
+                       failed_at = trains ? step : -1](Error error) {
+    error.where.actor = name;
+    error.where.rank = rank;
+    error.where.step = failed_at;
+    caf::anon_send(coordinator, atom::failed_v, std::move(error));
+  };
   auto batch = std::make_shared<training::MicroBatch>(
-      producer.fill(slot, producer.sampler().position(step), slice,
-                    failure_report(client.rank_state->rank, trains ? step : -1)));
+      producer.fill(slot, producer.sampler().position(step), slice, report));
   batch->pass_mode = pass_mode;
   batch->index = index;
   return batch;
-}
-
-training::LoadFailed DataLoaderState::failure_report(std::int32_t rank, std::int64_t step) const {
-  return [coordinator = setup_.coordinator, rank, step](Error error) {
-    error.where.actor = name;
-    error.where.rank = rank;
-    error.where.step = step;
-    caf::anon_send(coordinator, atom::failed_v, std::move(error));
-  };
 }
 
 } // namespace troupe::actors

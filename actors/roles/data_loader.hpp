@@ -5,14 +5,12 @@
 #include "training/rank_state.hpp"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace troupe::actors {
 
 struct DataLoaderSetup {
   std::vector<std::shared_ptr<training::RankState>> rank_states; ///< of this node
-  data::SliceAssignment slice_assignment = {};                   ///< of training
   std::int64_t steps = 0;                                        ///< of the whole job
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -33,24 +31,18 @@ private:
   };
   struct Client {
     std::shared_ptr<training::RankState> rank_state;
-    data::SliceAssignment slice_assignment;
+    // Set by `begin`, which its worker sends before all other messages.
     worker_actor worker = {};
-    WorkerSupply supplies[2] = {}; ///< by pass mode
-
-    /// Returns the rank's slice in a pass, or of a batch of the test set; nothing if the pass is
-    /// empty.
-    std::optional<data::Slice> slice(PassMode pass_mode, std::int64_t index) const;
+    data::SliceAssignment slice_assignment = {}; ///< of training
+    WorkerSupply supplies[2] = {};               ///< by pass mode
   };
 
   Client& client(std::int32_t rank);
-  void begin(Client& client, Pass first);
   /// Fills passes, or batches of the test set, from `first` to the one before `end`.
   void fill(Client& client, PassMode pass_mode, std::int64_t first, std::int64_t end);
   void fill(Client& client, PassMode pass_mode);
   MicroBatchPtr fill_one(const Client& client, PassMode pass_mode, std::int32_t slot,
                          std::int64_t index, const data::Slice& slice) const;
-  /// `step`: the training step; below 0: not a training step.
-  training::LoadFailed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;

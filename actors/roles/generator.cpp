@@ -55,18 +55,16 @@ void GeneratorState::advance() {
   const auto goes_on = text_->advance();
   if (goes_on && *goes_on)
     return go_on();
-  if (goes_on)
-    answer_.deliver(end());
-  else
+  if (goes_on) {
+    record_.time = std::chrono::system_clock::now();
+    record_.tokens = std::ssize(text_->result().tokens);
+    record_.seconds = text_->result().seconds;
+    answer_.deliver(GeneratedRecordPtr{
+        std::make_shared<const metrics::GeneratedRecord>(std::exchange(record_, {}))});
+  } else {
     answer_.deliver(to_caf_error(goes_on.error()));
+  }
   text_.reset(); // frees all its memory
-}
-
-GeneratedRecordPtr GeneratorState::end() {
-  record_.time = std::chrono::system_clock::now();
-  record_.tokens = std::ssize(text_->result().tokens);
-  record_.seconds = text_->result().seconds;
-  return std::make_shared<const metrics::GeneratedRecord>(std::exchange(record_, {}));
 }
 
 } // namespace troupe::actors

@@ -37,7 +37,6 @@ private:
   Result<inference::Continuation> read(std::int64_t steps);
   void go_on();
   void advance();
-  GeneratedRecordPtr end();
 
   generator_actor::pointer self_;
   GeneratorSetup setup_;

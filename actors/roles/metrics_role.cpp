@@ -6,22 +6,17 @@
 
 namespace troupe::actors {
 
-MetricsState::MetricsState(metrics_actor::pointer self, MetricsSetup setup)
-    : self_{self}, view_{std::move(setup.view)}, sampler_{std::move(setup.sampler)},
-      address_{std::move(setup.address)}, trace_{std::move(setup.trace)}, row_{trace_.track(
-                                                                              training::node_rows,
-                                                                              name)} {}
-
 metrics_actor::behavior_type MetricsState::make_behavior() {
   self_->send(self_, atom::tick_v);
   return traced<metrics_actor>(
       row_,
-      [this](atom::join, const std::vector<NodeStatus>& nodes, const heartbeat_actor& leader) {
-        view_->show(nodes);
+      [this](atom::join, const std::vector<metrics::NodeRecord>& nodes,
+             const heartbeat_actor& leader) {
+        setup_.view->show(nodes);
         leader_ = leader;
         fetch_lines();
       },
-      [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
+      [this](atom::alive, const std::string& address) { setup_.view->show_heartbeat(address); },
       [this](atom::fetch,
              const metrics::HistoryPlace& there) -> caf::result<metrics::HistoryChunk> {
         auto& follower = followers_.emplace_back(
@@ -31,17 +26,18 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         return lines;
       },
       [this](atom::record, const RunRecordPtr& event) {
-        std::visit([this](const auto& record) { view_->record(record); }, *event);
+        std::visit([this](const auto& record) { setup_.view->record(record); }, *event);
         tell_lines();
       },
       [this](atom::status, const WorkerSummaries& workers) {
         for (const auto& worker : workers)
-          view_->record(worker);
+          setup_.view->record(worker);
       },
-      [this](atom::status, metrics::JobPhase phase) { view_->enter(phase); },
-      [this](atom::failed, double loss) { view_->registry().record_failed_loss(loss); },
+      [this](atom::status, metrics::JobPhase phase) { setup_.view->enter(phase); },
+      [this](atom::failed, double loss) { setup_.view->registry().record_failed_loss(loss); },
       [this](atom::failed, std::int64_t steps, const Error& why) {
-        view_->log().error("the sample of step {} was not written: {}", steps, why.to_string());
+        setup_.view->log().error("the sample of step {} was not written: {}", steps,
+                                 why.to_string());
       },
       [this](atom::tick) {
         sample();
@@ -49,25 +45,25 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       },
       [this](atom::finish, const RunOutcomePtr& outcome) {
         sample();
-        return RunOutcomePtr{std::make_shared<const RunOutcome>(view_->finish(*outcome))};
+        return RunOutcomePtr{std::make_shared<const RunOutcome>(setup_.view->finish(*outcome))};
       },
       [this](atom::release) {
-        view_->end_generation();
+        setup_.view->end_generation();
         self_->quit(caf::exit_reason::user_shutdown);
-        return std::exchange(view_, nullptr);
+        return std::exchange(setup_.view, nullptr);
       });
 }
 
 void MetricsState::fetch_lines() {
-  const auto place = view_ ? view_->lines().place() : std::nullopt;
+  const auto place = setup_.view ? setup_.view->lines().place() : std::nullopt;
   if (!place)
     return;
   self_->request(leader_, caf::infinite, atom::fetch_v, *place)
       .then(
           [this](const metrics::HistoryChunk& part) {
-            if (!view_)
+            if (!setup_.view)
               return;
-            view_->lines().keep(part);
+            setup_.view->lines().keep(part);
             fetch_lines();
           },
           [](const caf::error&) {}); // the leader, or its generation, is gone
@@ -77,7 +73,7 @@ void MetricsState::fetch_lines() {
 /// waiting.
 void MetricsState::tell_lines() {
   std::erase_if(followers_, [this](Follower& follower) {
-    auto part = view_->lines().lines_after(follower.there);
+    auto part = setup_.view->lines().lines_after(follower.there);
     const bool has_more = !part.bytes.empty();
     if (has_more)
       follower.lines.deliver(std::move(part));
@@ -87,10 +83,10 @@ void MetricsState::tell_lines() {
 
 void MetricsState::sample() {
   if (leader_)
-    self_->send(leader_, atom::alive_v, address_);
-  sampler_.sample(view_->registry());
-  view_->refresh(sampler_.actors(self_->system()));
-  view_->errors().warn(trace_.flush());
+    self_->send(leader_, atom::alive_v, setup_.address);
+  setup_.sampler.sample(setup_.view->registry());
+  setup_.view->refresh(setup_.sampler.actors(self_->system()));
+  setup_.view->errors().warn(setup_.trace.flush());
 }
 
 } // namespace troupe::actors

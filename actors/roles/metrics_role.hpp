@@ -5,8 +5,8 @@
 #include "actors/roles/detail/host_sampler.hpp"
 #include "actors/roles/run_view.hpp"
 #include "metrics/trace.hpp"
+#include "training/trace_rows.hpp"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace troupe::actors {
 struct MetricsSetup {
   RunViewPtr view;
   HostSampler sampler = {};
-  std::string address = {};  ///< of this node, as in NodeStatus
+  std::string address = {};  ///< of this node, as in metrics::NodeRecord
   metrics::Trace trace = {}; ///< written to disk by this actor
 };
 
@@ -23,7 +23,9 @@ class MetricsState {
 public:
   static inline const char* name = "metrics";
 
-  MetricsState(metrics_actor::pointer self, MetricsSetup setup);
+  MetricsState(metrics_actor::pointer self, MetricsSetup setup)
+      : self_{self}, setup_{std::move(setup)}, row_{setup_.trace.track(training::node_rows, name)} {
+  }
   metrics_actor::behavior_type make_behavior();
 
 private:
@@ -32,9 +34,7 @@ private:
   void tell_lines();
 
   metrics_actor::pointer self_;
-  RunViewPtr view_;
-  HostSampler sampler_;
-  std::string address_;
+  MetricsSetup setup_;
   heartbeat_actor leader_; ///< null: nothing has begun
   /// A node that waits for lines of the run's files that it lacks.
   struct Follower {
@@ -42,7 +42,6 @@ private:
     caf::typed_response_promise<metrics::HistoryChunk> lines;
   };
   std::vector<Follower> followers_;
-  metrics::Trace trace_;
   metrics::Track row_;
 };
 

@@ -3,8 +3,7 @@
 #include "actors/membership/members_file.hpp"
 #include "core/fail.hpp"
 #include "core/staging.hpp"
-#include "metrics/http/scrape_targets.hpp"
-#include "metrics/report/run_document.hpp"
+#include "metrics/exposition.hpp"
 #include "training/earlier_run.hpp"
 
 #include <spdlog/spdlog.h>
@@ -15,14 +14,8 @@ namespace troupe::actors {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Shortest time between two reports, unless an epoch ends or a sample is written.
-constexpr auto long_pause = 60s;
-
-metrics::LogFormat log_format(LogFormat format) {
-  return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
-}
+constexpr std::chrono::seconds long_pause{60};
 
 bool has_vote(const training::NodeAssignment& assignment) {
   const auto& place = assignment.member();
@@ -41,41 +34,11 @@ std::vector<std::string> written_before(const metrics::RunWriter& writer) {
   return {writer.staging.filename().string(), members_file};
 }
 
-/// Returns the host name, or the address if nodes of the job share the host name.
-const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus>& nodes) {
-  return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
-}
-
-/// The first node leads.
-std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes) {
-  std::vector<metrics::NodeRecord> records;
-  records.reserve(nodes.size());
-  for (const auto& node : nodes)
-    records.push_back({.name = label_of(node, nodes),
-                       .address = node.address,
-                       .page = node.metrics,
-                       .state = node.state,
-                       .version = node.version,
-                       .ranks = node.ranks,
-                       .devices = node.devices,
-                       .leads = records.empty()});
-  return records;
-}
-
-/// Returns the nodes that serve metrics.
-std::vector<metrics::ScrapeTarget> targets_of(const std::vector<NodeStatus>& nodes) {
-  std::vector<metrics::ScrapeTarget> targets;
-  for (const auto& node : nodes)
-    if (!node.metrics.empty())
-      targets.push_back({node.metrics, {{"node", label_of(node, nodes)}}});
-  return targets;
-}
-
 } // namespace
 
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options,
                                                 metrics::LiveRun& page) {
-  return metrics::make_logger(screen, log_format(options.log_format),
+  return metrics::make_logger(screen, options.log_format,
                               options.quiet     ? spdlog::level::warn
                               : options.verbose ? spdlog::level::debug
                                                 : spdlog::level::info,
@@ -84,8 +47,8 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition)
     : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options, exposition.live())},
-      console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
-      exposition_{exposition}, errors_{log_}, run_log_{log_}, data_{log_}, lines_{errors_},
+      console_{screen_, {.quiet = options.quiet, .format = options.log_format}},
+      exposition_{exposition}, errors_{log_}, run_log_{log_}, lines_{errors_},
       followed_{exposition.live()}, sinks_{&run_log_, &exposition.registry(), &exposition.live(),
                                            &console_} {}
 
@@ -116,10 +79,14 @@ RunView::open(const training::Job& job, const metrics::RunInfo& info,
   }
   if (aside)
     view->log_->warn("an earlier run of this name was renamed to {}", aside->string());
-  if (is_first)
-    view->introduce(job, info);
-  else
+  if (is_first) {
+    for (const auto& note : job.notes)
+      view->log_->warn("{}", note);
+    view->console_.begin(info);
+    view->run_log_.introduce(job, info);
+  } else {
     view->console_.go_on(info);
+  }
   view->begin(job, info, assignment);
   return view;
 }
@@ -158,7 +125,7 @@ void RunView::begin(const training::Job& job, const metrics::RunInfo& info,
   begin_steps(info, assignment);
   if (files_)
     files_->begin(info);
-  data_.watch(job);
+  run_log_.watch(job);
 }
 
 void RunView::begin_steps(const metrics::RunInfo& info,
@@ -183,18 +150,21 @@ void RunView::end_generation() {
   labels_.clear();
 }
 
-void RunView::introduce(const training::Job& job, const metrics::RunInfo& info) {
-  for (const auto& note : job.notes)
-    log_->warn("{}", note);
-  console_.begin(info);
-  run_log_.introduce(job, info);
-}
-
-void RunView::show(const std::vector<NodeStatus>& nodes) {
-  for (const auto& node : nodes)
-    labels_[node.address] = label_of(node, nodes);
-  exposition_.targets().set(targets_of(nodes));
-  exposition_.live().set_nodes(records_of(nodes), files_.has_value());
+/// Shows a node by its host name, or by its address if nodes of the job share the host name. The
+/// first node leads.
+void RunView::show(const std::vector<metrics::NodeRecord>& nodes) {
+  auto shown = nodes;
+  std::vector<metrics::ScrapeTarget> targets; // the nodes that serve metrics
+  for (auto& node : shown) {
+    if (std::ranges::count(nodes, node.name, &metrics::NodeRecord::name) > 1)
+      node.name = node.address;
+    node.leads = &node == shown.data();
+    labels_[node.address] = node.name;
+    if (!node.page.empty())
+      targets.push_back({node.page, {{"node", node.name}}});
+  }
+  exposition_.targets().set(std::move(targets));
+  exposition_.live().set_nodes(std::move(shown), files_.has_value());
 }
 
 void RunView::show_heartbeat(const std::string& address) {
@@ -209,9 +179,9 @@ void RunView::enter(metrics::JobPhase phase) {
   exposition_.enter(phase);
 }
 
-void RunView::refresh(const std::vector<metrics::ActorSample>& actors) {
+void RunView::refresh(const std::vector<metrics::MailboxSample>& actors) {
   for (const auto& actor : actors)
-    registry().record(actor.mailbox);
+    registry().record(actor);
   exposition_.live().record(actors);
   show_unreadable();
   exposition_.live().sample_timeline();
@@ -220,8 +190,8 @@ void RunView::refresh(const std::vector<metrics::ActorSample>& actors) {
 }
 
 void RunView::show_unreadable() {
-  data_.log_new();
-  const auto samples = data_.counts().samples;
+  run_log_.log_skipped();
+  const auto samples = run_log_.skipped().samples;
   registry().record_unreadable(samples);
   exposition_.live().record_unreadable(samples);
 }
@@ -239,11 +209,11 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     files_->settle(outcome.summary);
   if (errors_.lost())
     fail(*errors_.lost());
-  const auto unreadable = data_.counts();
+  const auto unreadable = run_log_.skipped();
   show_unreadable(); // a short run may not have shown them yet
   outcome.summary.unreadable_samples = unreadable.samples;
   outcome.summary.unreadable_files = unreadable.files;
-  data_.log_total();
+  run_log_.log_all_skipped();
   show_end(outcome.summary);
   const auto written = files_ ? files_->finish(outcome.summary) : Status{};
   if (!written) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "actors/node_runtime.hpp"
-#include "actors/roles/detail/data_notes.hpp"
 #include "actors/roles/detail/line_copies.hpp"
 #include "actors/roles/detail/run_files.hpp"
 #include "actors/roles/detail/run_log.hpp"
@@ -12,8 +11,8 @@
 #include "actors/type_ids.hpp"
 #include "metrics/console/console.hpp"
 #include "metrics/exposition.hpp"
-#include "metrics/report/best_epoch.hpp"
 #include "metrics/report/earlier_run.hpp"
+#include "metrics/report/run_state.hpp"
 #include "metrics/run_sink.hpp"
 #include "training/job.hpp"
 #include "training/node_assignment.hpp"
@@ -74,13 +73,13 @@ public:
     for (auto* const sink : sinks_)
       sink->record(record);
   }
-  void show(const std::vector<NodeStatus>& nodes);
+  void show(const std::vector<metrics::NodeRecord>& nodes);
   /// Notes that the job's node at this address is alive.
   void show_heartbeat(const std::string& address);
   void enter(metrics::JobPhase phase);
   /// Updates the open page and the periodic report, and shows the files that were skipped since the
   /// last call. Called once a second.
-  void refresh(const std::vector<metrics::ActorSample>& actors);
+  void refresh(const std::vector<metrics::MailboxSample>& actors);
   /// Writes and shows the outcome of the run, and returns it. The outcome is "failed" if a step, an
   /// epoch or the summary could not be written.
   RunOutcome finish(RunOutcome outcome);
@@ -99,8 +98,6 @@ private:
   void begin(const training::Job& job, const metrics::RunInfo& info,
              const training::NodeAssignment& assignment);
   void begin_steps(const metrics::RunInfo& info, const training::NodeAssignment& assignment);
-  /// Announces the run once.
-  void introduce(const training::Job& job, const metrics::RunInfo& info);
   void show_unreadable();
   void show_end(const metrics::RunSummary& summary);
 
@@ -110,7 +107,6 @@ private:
   metrics::Exposition& exposition_;
   WriteErrors errors_;
   RunLog run_log_;
-  DataNotes data_;
   LineCopies lines_;
   FollowedSteps followed_;          ///< unless this node leads
   std::optional<RunFiles> files_;   ///< on the leader

@@ -49,18 +49,6 @@ bool reached(const EventPtr& event) {
   return event->ready() && event->status();
 }
 
-/// Returns the root mean square distance of the ranks from their mean, relative to the mean's norm;
-/// below 0: unknown.
-double drift_of(const training::StepResults& found) {
-  if (found.square_of_mean <= 0)
-    return -1;
-  return std::sqrt(std::max(0.0, found.mean_square - found.square_of_mean) / found.square_of_mean);
-}
-
-bool same_pass(const ParameterRequest& a, const ParameterRequest& b) {
-  return a.pass_mode == b.pass_mode && a.index == b.index;
-}
-
 } // namespace
 
 ShardManagerState::ShardManagerState(synchronous_shard_manager_actor::pointer self,
@@ -83,15 +71,8 @@ synchronous_shard_manager_actor::behavior_type ShardManagerState::make_behavior(
     subscribe(*setup_.replica_groups->point_to_point);
   return behavior<synchronous_shard_manager_actor>(
       setup_.row,
-      [this](atom::need_parameters, const ParameterRequest& request) {
-        requests_.push_back(request);
-        answer_requests();
-      },
       [this](atom::released, const ParameterRequest& request, const EventPtr& event) {
         released(request, event);
-      },
-      [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
-        gradients_ready(pass, unit, event);
       },
       [this](atom::done, const WorkerStep& worker, const SpansPtr& computing) {
         in_flight_[worker.step].worker = worker;
@@ -99,7 +80,6 @@ synchronous_shard_manager_actor::behavior_type ShardManagerState::make_behavior(
         commit_if_done(worker.step);
       },
       [this](atom::assign, const data::SliceAssignment& next) { reducer_.assign(next); },
-      [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
       [this](atom::synchronize, std::int64_t steps) { return synchronize(steps); },
       [this](atom::evaluate, std::int64_t steps) {
         reducer_.share_statistics();
@@ -116,9 +96,9 @@ caf::result<void> ShardManagerState::abort(const Error& reason) {
 }
 
 void ShardManagerState::answer_requests() {
-  for (; !requests_.empty() && admit(requests_.front()); requests_.pop_front())
-    self_->send(worker(), atom::parameters_ready_v, requests_.front(),
-                event_for(requests_.front()));
+  for (; !requests().empty() && admit(requests().front()); requests().pop_front())
+    self_->send(worker(), atom::parameters_ready_v, requests().front(),
+                event_for(requests().front()));
 }
 
 bool ShardManagerState::takes_place(const ParameterRequest& request) const {
@@ -148,7 +128,8 @@ bool ShardManagerState::admit(const ParameterRequest& request) {
 
 /// The last bucket of forward is the first of backward, and stays open in between.
 bool ShardManagerState::is_open(const ParameterRequest& request, std::size_t bucket) const {
-  return opened_ && opened_->bucket == bucket && same_pass(opened_->request, request);
+  return opened_ && opened_->bucket == bucket && opened_->request.pass_mode == request.pass_mode &&
+         opened_->request.index == request.index;
 }
 
 void ShardManagerState::open(const ParameterRequest& request, std::size_t bucket) {
@@ -248,7 +229,8 @@ void ShardManagerState::finish_step(std::int64_t step) {
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
-    end_round(step);
+    if (const auto ended = rounds_->end_step(step, weight()); !ended)
+      fail(ended.error());
   announce(reducer_.last_stream(), found, [this, step] {
     in_flight_[step].applied = true;
     commit_if_done(step);
@@ -264,9 +246,14 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
   const auto& in_flight = in_flight_[step];
   if (!is_committed(in_flight))
     return;
-  if (const auto sound = check_loss(in_flight); !sound) {
-    self_->send(coordinator(), atom::failed_v, in_flight.worker->loss);
-    return fail(sound.error());
+  // With a scaled loss, a step whose loss is not finite is skipped while the scale can still be
+  // lowered.
+  const auto loss = in_flight.worker->loss;
+  if (const auto scale = in_flight.found->loss_scale.scale; !std::isfinite(loss) && !(scale >= 1)) {
+    self_->send(coordinator(), atom::failed_v, loss);
+    return fail({Errc::numeric,
+                 fmt::format("the loss is {}, and the loss scale has fallen to {}", loss, scale),
+                 {.step = step}});
   }
   auto report = report_of(in_flight);
   add_round(report, in_flight);
@@ -313,19 +300,11 @@ void ShardManagerState::add_round(StepReport& report, const InFlightStep& in_fli
   } else if (in_flight.found->square_of_mean > 0) {
     for (const auto& [bytes, time] : report.collectives)
       report.round_bytes += bytes;
-    report.drift = drift_of(*in_flight.found);
+    // The root mean square distance of the ranks from their mean, relative to the mean's norm.
+    const auto& found = *in_flight.found;
+    report.drift =
+        std::sqrt(std::max(0.0, found.mean_square - found.square_of_mean) / found.square_of_mean);
   }
-}
-
-/// With a scaled loss, a step whose loss is not finite is skipped while the scale can still be
-/// lowered.
-Status ShardManagerState::check_loss(const InFlightStep& in_flight) const {
-  if (std::isfinite(in_flight.worker->loss) || in_flight.found->loss_scale.scale >= 1)
-    return {};
-  return failure(Error{Errc::numeric,
-                       fmt::format("the loss is {}, and the loss scale has fallen to {}",
-                                   in_flight.worker->loss, in_flight.found->loss_scale.scale),
-                       {.step = in_flight.worker->step}});
 }
 
 caf::result<void> ShardManagerState::synchronize(std::int64_t steps) {
@@ -371,11 +350,6 @@ bool ShardManagerState::begins(std::int64_t step) {
   return true;
 }
 
-void ShardManagerState::end_round(std::int64_t step) {
-  if (auto ended = rounds_->end_step(step, weight()); !ended)
-    fail(ended.error());
-}
-
 /// The replica group's share of all slices.
 double ShardManagerState::weight() const {
   const auto slices =
@@ -390,18 +364,12 @@ bool ShardManagerState::is_committed(const InFlightStep& in_flight) const {
          (in_flight.applied || (failed_ && in_flight.made && reached(in_flight.made)));
 }
 
-void ShardManagerState::report_what_was_made() {
-  failed_ = true;
-  std::vector<std::int64_t> steps;
-  for (const auto& [step, in_flight] : in_flight_)
-    steps.push_back(step);
-  for (const auto step : steps)
-    commit_if_done(step);
-}
-
 void ShardManagerState::fail(Error error) {
-  if (error.code == Errc::collective)
-    report_what_was_made();
+  if (error.code == Errc::collective) {
+    failed_ = true;
+    for (auto next = in_flight_.begin(); next != in_flight_.end();)
+      commit_if_done((next++)->first); // reports the step if it was made, and then erases it
+  }
   report(std::move(error), slice_assignment().step_of(pass_));
 }
 

@@ -9,7 +9,6 @@
 #include "training/reducer/reducer.hpp"
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,7 +49,7 @@ private:
   };
 
   training::StateCopier copier(std::int64_t) override { return reducer_.copier(); }
-  void answer_requests();
+  void answer_requests() override;
   bool admit(const ParameterRequest& request);
   bool is_open(const ParameterRequest& request, std::size_t bucket) const;
   void open(const ParameterRequest& request, std::size_t bucket);
@@ -62,7 +61,7 @@ private:
   /// Whether this request takes a place in the window of open buckets.
   bool takes_place(const ParameterRequest& request) const;
 
-  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
+  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) override;
   void finish_bucket(Pass pass, const training::Bucket& bucket, const EventPtr& event);
   void finish_step(std::int64_t step);
   void publish(const training::Bucket& bucket, training::Collectives& done);
@@ -70,14 +69,11 @@ private:
   StepReport report_of(const InFlightStep& in_flight) const;
   void add_round(StepReport& report, const InFlightStep& in_flight);
   bool is_committed(const InFlightStep& in_flight) const;
-  void report_what_was_made();
-  Status check_loss(const InFlightStep& in_flight) const;
   caf::result<void> abort(const Error& reason);
   caf::result<void> synchronize(std::int64_t steps);
   void synchronize_if_settled();
-  void deliver(const collectives::MessagePtr& message);
+  void deliver(const collectives::MessagePtr& message) override;
   bool begins(std::int64_t step);
-  void end_round(std::int64_t step);
   double weight() const;
   void fail(Error error) override;
 
@@ -92,7 +88,6 @@ private:
   training::GradientReducer reducer_;
   std::optional<DilocoRounds> rounds_; ///< in training by replica groups
   Pass pass_;                          ///< of the last gradients
-  std::deque<ParameterRequest> requests_;
   std::optional<Opened> opened_;
   std::deque<std::size_t> open_; ///< buckets in the window, in the order of their release
   EventPtr last_release_;        ///< of the worker's stream

@@ -60,7 +60,13 @@ worker_actor::behavior_type WorkerState::make_behavior() {
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
       },
-      [this](atom::measure) { measure_peak(); },
+      [this](atom::measure) {
+        if (setup_.measure_peak)
+          setup_.measure_peak(
+              [coordinator = setup_.coordinator, rank = rank_state().rank](double operations) {
+                caf::anon_send(coordinator, atom::measure_v, rank, operations);
+              });
+      },
       [](atom::done, const FollowUpPtr& then) { (*then)(); });
 }
 
@@ -275,7 +281,7 @@ void WorkerState::end_pass(Pass pass) {
 
 std::uint64_t WorkerState::statistics_bytes() const {
   const auto& group = rank_state().statistics_group;
-  return group ? group->traffic().bytes : 0;
+  return group ? group->traffic() : 0;
 }
 
 void WorkerState::announce_done(PassMode pass_mode, std::int64_t index,
@@ -321,45 +327,32 @@ void WorkerState::add_outputs(const InFlightStep& in_flight) {
   step_.data_wait += in_flight.fed->time() - in_flight.asked->time();
 }
 
-std::int64_t WorkerState::ready_batches() const {
-  const auto is_ready = [](const MicroBatchPtr& batch) { return batch && batch->ready->ready(); };
-  return std::ranges::count_if(batches_, is_ready) +
-         std::ranges::count_if(passes_,
-                               [&](const auto& pass) { return is_ready(pass.second->batch); });
-}
-
 /// Ends a step, or in asynchronous training one slice of it.
 void WorkerState::finish_step(Pass last) {
-  step_.ready_batches = ready_batches();
-  if (!setup_.scales_loss && !std::isfinite(step_.loss))
-    fail_loss(step_.step);
-  else
-    report_step(last);
+  const auto is_ready = [](const MicroBatchPtr& batch) { return batch && batch->ready->ready(); };
+  // Micro-batches that are filled and that no pass has read.
+  step_.ready_batches = std::ranges::count_if(batches_, is_ready) +
+                        std::ranges::count_if(passes_, [&](const auto& pass) {
+                          return is_ready(pass.second->batch);
+                        });
+  if (!setup_.scales_loss && !std::isfinite(step_.loss)) {
+    fail_loss();
+  } else {
+    // SHARD MANAGER gets them first: it has them when COORDINATOR has it apply the step.
+    self_->send(setup_.shard_manager, atom::done_v, step_,
+                SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
+    if (slice_assignment().is_on_demand())
+      self_->send(setup_.coordinator, atom::done_v, rank_state().rank, last);
+  }
   step_ = {};
   computing_.clear();
 }
 
-/// SHARD MANAGER gets the measurements first: it has them when COORDINATOR has it apply the step.
-void WorkerState::report_step(Pass last) {
-  self_->send(setup_.shard_manager, atom::done_v, step_,
-              SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
-  if (slice_assignment().is_on_demand())
-    self_->send(setup_.coordinator, atom::done_v, rank_state().rank, last);
-}
-
-void WorkerState::measure_peak() {
-  if (setup_.measure_peak)
-    setup_.measure_peak(
-        [coordinator = setup_.coordinator, rank = rank_state().rank](double operations) {
-          caf::anon_send(coordinator, atom::measure_v, rank, operations);
-        });
-}
-
-void WorkerState::fail_loss(std::int64_t step) {
+void WorkerState::fail_loss() {
   self_->send(setup_.coordinator, atom::failed_v, step_.loss);
   fail(Error{Errc::numeric,
              fmt::format("the loss is {}{}", step_.loss, advice(setup_.precision)),
-             {.step = step}});
+             {.step = step_.step}});
 }
 
 void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics) {

@@ -72,7 +72,6 @@ private:
   void settle_statistics(Pass pass);
   void add_outputs(const InFlightStep& in_flight);
   void finish_step(Pass last);
-  void report_step(Pass last);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
   void test_unit(const ParameterRequest& request);
@@ -80,11 +79,8 @@ private:
   void finish_test_batch(std::int64_t index);
   void announce_done(PassMode pass_mode, std::int64_t index,
                      std::shared_ptr<const InFlightStep> written);
-  void measure_peak();
-  void fail_loss(std::int64_t step);
+  void fail_loss();
   void fail(Error error);
-  /// Number of micro-batches that are filled and that no pass has read.
-  std::int64_t ready_batches() const;
   /// Bytes sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;
   /// The label of a span in the stream's row.

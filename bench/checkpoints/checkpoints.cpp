@@ -5,10 +5,11 @@
 //
 //   bench_checkpoints [--hidden 4096] [--writers 2] [--rounds 20] [--folder DIR]
 #include "actors/interfaces.hpp"
-#include "actors/message_types.hpp"
+#include "actors/node/network.hpp"
 #include "actors/roles/checkpointer.hpp"
 #include "bench/checkpoints/plain_files.hpp"
 #include "core/checkpoint/state_source.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 #include "training/reducer/reducer.hpp"
 
@@ -23,7 +24,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace troupe::bench {

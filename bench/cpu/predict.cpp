@@ -1,7 +1,7 @@
 // Time to predict a batch on the host device, and where it goes, on one fixed random batch: the
 // work of `troupe predict` without its file I/O. The peer is bench/peers/cpu_predict.py.
 #include "core/fail.hpp"
-#include "cpu/onednn/profile.hpp"
+#include "cpu/engines.hpp"
 #include "data/image_adapter.hpp"
 #include "inference/predictor.hpp"
 #include "nn/models/models.hpp"

@@ -3,8 +3,8 @@
 #include "core/config/config.hpp"
 #include "core/random.hpp"
 #include "core/units.hpp"
+#include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
-#include "cpu/onednn/profile.hpp"
 #include "nn/compile.hpp"
 #include "nn/initialize.hpp"
 
@@ -149,14 +149,14 @@ private:
   }
 
   void initialize(const Graph& graph) {
-    const auto values = value_or_give_up(nn::initial_values(graph, 1));
     const auto& layout = executable_->layout();
     const auto store = [&](const Slot& slot, float* flat) {
-      const auto found = std::ranges::find(values, slot.name, &nn::InitialTensor::name);
+      const auto [name, shape, values] =
+          value_or_give_up(nn::initial_value(graph[*graph.find(slot.name)], 1));
       if (slot.codec)
-        slot.codec->encode(found->values, {flat + slot.offset, slot.elements});
+        slot.codec->encode(values, {flat + slot.offset, slot.elements});
       else
-        std::ranges::copy(found->values, flat + slot.offset);
+        std::ranges::copy(values, flat + slot.offset);
     };
     for (const auto& slot : layout.parameters)
       store(slot, parameters_[static_cast<std::size_t>(slot.unit)]->floats());

@@ -1,6 +1,7 @@
 // Counts traffic, operations and launches of a training step on a GPU, without the GPU. Prints one
 // JSON object with the device's rates and each piece of work. bench/gpu/count makes tables of it;
 // docs/gpu-count.md has the rules.
+#include "bench/gpu/described_gpu.hpp"
 #include "bench/gpu/step_count.hpp"
 #include "core/config/load.hpp"
 #include "core/fail.hpp"
@@ -32,8 +33,7 @@ Result<std::unique_ptr<gpu::PlanRegistry>> open_plans(const std::string& file) {
   if (!in)
     return fail(Errc::invalid_input, "{} cannot be read", file);
   TROUPE_TRY(const auto library, gpu::open_cudnn(gpu::library_places_of_process()));
-  TROUPE_TRY(auto target,
-             gpu::cudnn::Target::of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
+  TROUPE_TRY(auto target, target_of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
   return std::make_unique<gpu::PlanRegistry>(std::move(target));
 }
 

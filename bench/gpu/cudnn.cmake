@@ -1,2 +1,2 @@
 add_executable(bench_gpu_probe_patterns probe_patterns.cpp)
-target_link_libraries(bench_gpu_probe_patterns PRIVATE troupe::gpu troupe::nn troupe_compile_options)
+target_link_libraries(bench_gpu_probe_patterns PRIVATE troupe::gpu troupe::nn nlohmann_json::nlohmann_json troupe_compile_options)

@@ -1,7 +1,7 @@
 #include "bench/gpu/kernel_trace.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/library_functions.hpp"
+#include "gpu/libraries.hpp"
 
 #include <cupti.h>
 

@@ -8,6 +8,7 @@
 /// it is the first engine that heuristics propose, and no plan is created. If a CUDA driver's
 /// library, or the toolkit's stub of it, is in the loader's path, this includes engines that
 /// compile at run time.
+#include "bench/gpu/described_gpu.hpp"
 #include "bench/gpu/network_problems.hpp"
 #include "gpu/cudnn/plan_search.hpp"
 
@@ -55,14 +56,14 @@ const std::vector<Column> columns = {
     {"c", normalized_convolution_statistics, not_stem},
     {"d", [](const ConvolutionProblem& p) { return backward_data_batch_norm(p); }, not_stem},
     {"d, add",
-     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Shortcut::none, true); },
+     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Residual::none, true); },
      not_stem},
     {"d, shortcut, add",
-     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Shortcut::plain, true); },
+     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Residual::plain, true); },
      not_stem},
     {"d, dual, add",
      [](const ConvolutionProblem& p) {
-       return backward_data_batch_norm(p, Shortcut::normalized, true);
+       return backward_data_batch_norm(p, Residual::normalized, true);
      },
      not_stem},
     {"e", [](const ConvolutionProblem& p) { return normalized_backward_filter(p, p.type); },
@@ -123,7 +124,7 @@ void print_table(const Target& target, const char* network, const char* type,
 Status probe(const CudnnLibrary& library, const std::string& file, bool proposed) {
   std::ifstream in(file);
   const std::string json{std::istreambuf_iterator<char>(in), {}};
-  const auto target = Target::of_properties(library, json);
+  const auto target = bench::target_of_properties(library, json);
   if (!target)
     return failure(target.error());
   const auto resnet50 = bench::probed_network("resnet50", 128, 224, Stem::imagenet);

@@ -1,15 +1,14 @@
 #include "bench/gpu/step_count.hpp"
 
+#include "bench/gpu/node_traffic.hpp"
 #include "core/config/augmentation.hpp"
 #include "core/device/loss_scale.hpp"
 #include "core/fail.hpp"
 #include "gpu/lowering/storage.hpp"
 #include "gpu/lowering/traffic.hpp"
-#include "gpu/lowering/weight_gradient.hpp"
 #include "nn/optimizer.hpp"
 #include "training/platforms/detail/cuda_options.hpp"
 
-#include <map>
 #include <numeric>
 
 namespace troupe::bench {
@@ -109,20 +108,14 @@ private:
 
   Status nodes() {
     const auto& graph = model_.graph;
-    std::map<std::string, std::vector<Traffic>> casts; // by unit
     for (const auto& node : graph.nodes) {
       const auto& unit = graph.units[static_cast<std::size_t>(node.unit)];
-      TROUPE_TRY(const auto traffic, gpu::traffic_of(graph, node, model_.memory, &plans_, policy_));
+      TROUPE_TRY(const auto traffic, node_traffic(graph, node, model_.memory, &plans_, policy_));
       add(kind_of(node), graph[node.outputs[0]].name, unit, traffic);
-      if (node.op != Op::conv2d_backward_weight)
-        continue;
-      TROUPE_TRY(const auto way, gpu::weight_gradient(plans_, policy_, graph, node));
-      if (way.written != DType::f32)
-        casts[unit].push_back(
-            gpu::cast_traffic(gpu::weight_gradient_elements(graph, node), way.written, DType::f32));
     }
-    for (const auto& [unit, all] : casts)
-      add("widen", "weight gradients", unit, gpu::widening_traffic(all));
+    TROUPE_TRY(const auto casts, widening_traffic(graph, &plans_, policy_));
+    for (const auto& [unit, traffic] : casts)
+      add("widen", "weight gradients", unit, traffic);
     return {};
   }
 

@@ -1,6 +1,8 @@
 #include "bench/gpu/trainer.hpp"
 
+#include "bench/gpu/node_traffic.hpp"
 #include "core/device/rounded_executable.hpp"
+#include "core/fail.hpp"
 #include "core/float16.hpp"
 #include "core/graph/precision.hpp"
 #include "core/random.hpp"
@@ -35,6 +37,61 @@ std::vector<std::byte> bytes_of(DType type, const std::vector<float>& values) {
   }
   return bytes;
 }
+
+struct StepTime {
+  std::string name;
+  std::size_t node; ///< index in the graph
+  double microseconds;
+};
+
+/// Times the steps of one pass. Its events are driver events, because events of streams are
+/// recycled while these are still needed.
+class StepTimer {
+public:
+  StepTimer(gpu::CudaExecutable& executable, gpu::CudaStream& stream, std::size_t most_steps)
+      : executable_{executable}, stream_{stream}, events_(most_steps + 1) {
+    steps_.reserve(most_steps);
+    for (auto& event : events_)
+      cudaEventCreate(&event);
+  }
+  ~StepTimer() {
+    for (const auto event : events_)
+      cudaEventDestroy(event);
+  }
+  StepTimer(const StepTimer&) = delete;
+  StepTimer& operator=(const StepTimer&) = delete;
+
+  /// A step's time includes the wait for its launch, so use it to find slow steps, not to add up.
+  /// Times are in execution order. Blocks.
+  Result<std::vector<StepTime>> run() {
+    mark();
+    executable_.run_steps(stream_, [this](const gpu::Step& step) {
+      steps_.push_back(&step); // nothing slower: it would delay the next launch
+      mark();
+    });
+    TROUPE_TRY(stream_.synchronize());
+    std::vector<StepTime> times;
+    times.reserve(steps_.size());
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      float milliseconds = 0;
+      cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]);
+      times.push_back(
+          {steps_[i]->name, steps_[i]->node_index, 1e3 * static_cast<double>(milliseconds)});
+    }
+    return times;
+  }
+
+private:
+  void mark() {
+    stream_.enqueue("mark",
+                    [this](cudaStream_t raw) { cudaEventRecord(events_[steps_.size()], raw); });
+  }
+
+  gpu::CudaExecutable& executable_;
+  gpu::CudaStream& stream_;
+  std::vector<cudaEvent_t> events_;
+  std::vector<const gpu::Step*> steps_; ///< in execution order
+};
 
 void take_images(Config& config, const Options& options) {
   config.model.stem = options.size > 64 ? Stem::imagenet : Stem::cifar;
@@ -105,6 +162,7 @@ Trainer::Trainer(const Options& options)
   if (const auto stored = stored_type(options.precision); stored != DType::f32)
     executable_ = with_rounded_results(std::move(executable_), *device_, {stored, stored});
   graph_ = std::move(model.graph);
+  compiled_ = std::move(engine.compile);
   phases_.end("compile");
   make_state();
   make_batch();
@@ -146,19 +204,29 @@ float Trainer::loss() {
 
 std::vector<NodeTime> Trainer::profile() {
   constexpr std::size_t passes = 5;
+  const auto most = graph_.nodes.size() + graph_.units.size(); // a unit may widen its gradients
+  auto* const plans = device_->plans().value_or(nullptr);      // null: cuDNN is missing
+  const auto policy = gpu::policy_of(compiled_);
+  const auto widened = value_or_give_up(widening_traffic(graph_, plans, policy));
   std::vector<std::vector<double>> samples;
   std::vector<NodeTime> nodes;
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    const auto times = value_or_give_up(lowered_->time_steps(*stream_));
+    const auto times =
+        value_or_give_up(StepTimer{*lowered_, gpu::cuda_stream(*stream_), most}.run());
     samples.resize(times.size());
     for (std::size_t i = 0; i < times.size(); ++i)
       samples[i].push_back(times[i].microseconds);
     if (pass > 0)
       continue;
-    for (const auto& time : times) {
-      const auto& node = graph_.nodes[time.node];
-      nodes.push_back({time.name, graph_[node.outputs[0]].name,
-                       graph_.units[static_cast<std::size_t>(node.unit)], 0, time.traffic});
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const auto& node = graph_.nodes[times[i].node];
+      // A unit's last node has a second step if the unit widens its gradients.
+      const bool widens = i > 0 && times[i].node == times[i - 1].node;
+      const auto& unit = graph_.units[static_cast<std::size_t>(node.unit)];
+      nodes.push_back(
+          {times[i].name, graph_[node.outputs[0]].name, unit, 0,
+           widens ? widened.at(unit)
+                  : value_or_give_up(node_traffic(graph_, node, compiled_.memory, plans, policy))});
     }
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {

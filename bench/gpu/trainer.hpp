@@ -93,6 +93,7 @@ private:
   Phases phases_;
   std::unique_ptr<gpu::CudaDevice> device_;
   Graph graph_;
+  CompileOptions compiled_; ///< with what the graph was compiled
   std::unique_ptr<Executable> executable_;
   gpu::CudaExecutable* lowered_ = nullptr; ///< points into executable_
   std::shared_ptr<training::ModelState> state_;

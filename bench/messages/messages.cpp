@@ -3,7 +3,7 @@
 //
 //   bench_messages [round trips]
 #include "actors/interfaces.hpp"
-#include "actors/message_types.hpp"
+#include "actors/node/network.hpp"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 //
 //   bench_step_overhead [rounds] [steps]
 #include "actors/node_runtime.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 //   bench_unit_scheduling [passes]
 #include "actors/node/network.hpp"
 #include "actors/roles/shard_manager.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 
 #include <fmt/format.h>

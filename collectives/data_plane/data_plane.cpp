@@ -2,12 +2,33 @@
 
 #include "collectives/data_plane/detail/connection_listener.hpp"
 #include "core/fail.hpp"
+#include "core/net/wait.hpp"
 
 #include <array>
 
 #include <openssl/rand.h>
 
 namespace troupe::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds pause_between_probes{100};
+
+/// Sends a handshake and checks the answer: only a process that knows the ticket can give it.
+Status ask_port(ssl_ctx_st* tls, const Endpoint& to, const GenerationKey& key, const LinkName& link,
+                Clock::time_point end, const net::Wakeup& ended) {
+  TROUPE_TRY(const auto handshake, make_handshake(key, link));
+  TROUPE_TRY(auto connection, open_connection(tls, to, handshake, end, ended));
+  Proof answer = {};
+  TROUPE_TRY(net::read_all(connection, answer, {net::time_until(end), &ended}));
+  if (answer != probe_answer(handshake, key))
+    return fail(Errc::network, "{}: another process listens there", to_string(to));
+  return {};
+}
+
+} // namespace
 
 Result<std::shared_ptr<DataPlane>> DataPlane::open(const DataPlaneOptions& options) {
   net::TlsContext tls;
@@ -32,6 +53,26 @@ std::shared_ptr<ConnectionGroup> DataPlane::join_group(std::int64_t generation,
     listener_->expect(key);
   }
   return connection_group_;
+}
+
+void DataPlane::answer_probes(const std::string& ticket, const std::string& node,
+                              std::chrono::milliseconds limit) {
+  const auto key = probe_key(ticket);
+  listener_->answer(key, link_proof(key, probed_link(node)), Clock::now() + limit);
+}
+
+Status DataPlane::probe(const std::string& node, const Endpoint& to, const std::string& ticket,
+                        std::chrono::milliseconds limit) const {
+  const auto end = Clock::now() + limit;
+  const auto key = probe_key(ticket);
+  const auto link = probed_link(node);
+  while (true) {
+    const auto answered = ask_port(listener_->tls(), to, key, link, end, probes_ended_);
+    const auto again = Clock::now() + pause_between_probes;
+    pollfd waiting{probes_ended_.number(), POLLIN, 0};
+    if (answered || again >= end || net::wait_until({&waiting, 1}, again))
+      return answered;
+  }
 }
 
 void DataPlane::cancel(std::int64_t generation, const Error& reason) {

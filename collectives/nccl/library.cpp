@@ -2,7 +2,6 @@
 
 #include "core/fail.hpp"
 #include "gpu/libraries.hpp"
-#include "gpu/library_functions.hpp"
 
 namespace troupe::collectives {
 

@@ -114,9 +114,7 @@ private:
 Result<NcclId> make_nccl_id(const NcclLibrary& library) {
   ncclUniqueId id;
   TROUPE_TRY(library.check(library.unique_id(&id), "creation of an id"));
-  NcclId bytes;
-  std::copy(std::begin(id.internal), std::end(id.internal), bytes.begin());
-  return bytes;
+  return std::to_array(id.internal);
 }
 
 Result<std::unique_ptr<Communicator>> connect_nccl(const std::shared_ptr<NcclOwner>& owner,

@@ -68,11 +68,6 @@ void PointToPoint::subscribe(int rank, Mailbox mailbox) {
   changed_.signal();
 }
 
-void PointToPoint::leave(int rank) {
-  const std::lock_guard lock{mutex_};
-  mailboxes_[rank] = {};
-}
-
 bool PointToPoint::all_subscribed() const {
   const std::lock_guard lock{mutex_};
   return std::ranges::count(process_of_, channel_.options().member) == std::ssize(mailboxes_);
@@ -80,12 +75,6 @@ bool PointToPoint::all_subscribed() const {
 
 void PointToPoint::send(Message message) {
   const auto process = process_of_[static_cast<std::size_t>(message.to)];
-  if (message.from != message.to) {
-    const std::lock_guard lock{mutex_};
-    auto& traffic = traffic_[message.from];
-    ++traffic.operations;
-    traffic.bytes += message.bytes;
-  }
   if (process == channel_.options().member)
     return deliver(std::make_shared<const Message>(std::move(message)));
   const auto link = std::ranges::find(links_, process, &PeerLink::process);
@@ -93,25 +82,19 @@ void PointToPoint::send(Message message) {
   changed_.signal();
 }
 
-Traffic PointToPoint::traffic(int rank) const {
-  const std::lock_guard lock{mutex_};
-  const auto found = traffic_.find(rank);
-  return found == traffic_.end() ? Traffic{} : found->second;
-}
-
 void PointToPoint::deliver(MessagePtr message) {
   const std::lock_guard lock{mutex_};
   const auto mailbox = mailboxes_.find(message->to);
   if (mailbox == mailboxes_.end())
     early_.push_back(std::move(message));
-  else if (mailbox->second.deliver)
+  else
     mailbox->second.deliver(std::move(message));
 }
 
 Result<BufferPtr> PointToPoint::memory_for(int rank, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
   const auto mailbox = mailboxes_.find(rank);
-  if (mailbox == mailboxes_.end() || !mailbox->second.memory)
+  if (mailbox == mailboxes_.end())
     return fail(Errc::invalid_input,
                 "received a message for rank {}, which does not run on this node", rank);
   return bytes > 0 ? mailbox->second.memory(bytes) : BufferPtr{};
@@ -172,8 +155,7 @@ void PointToPoint::lose(PeerLink& link, const Error& why) {
   error.message = fmt::format("node {}: {}", link.process(), why.message);
   const std::lock_guard lock{mutex_};
   for (const auto& [rank, mailbox] : mailboxes_)
-    if (mailbox.lost)
-      mailbox.lost(link.process(), error);
+    mailbox.lost(link.process(), error);
   lost_.emplace_back(link.process(), std::move(error));
 }
 

@@ -2,14 +2,13 @@
 /// contrast, are made by all ranks in one order.
 #pragma once
 
-#include "collectives/communicator.hpp"
 #include "collectives/data_plane/channel.hpp"
 #include "collectives/point_to_point/message.hpp"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,12 +45,8 @@ public:
 
   /// Delivers messages for this rank of the process from now on, and those that arrived earlier.
   void subscribe(int rank, Mailbox mailbox);
-  /// Stops all calls of the rank's mailbox.
-  void leave(int rank);
   /// Never blocks. Drops messages to a lost process.
   void send(Message message);
-  /// Messages that this rank has sent to other ranks; counts the bytes of values only.
-  Traffic traffic(int rank) const;
 
 private:
   PointToPoint(PointToPointOptions options, std::shared_ptr<ConnectionGroup> connection_group);
@@ -73,7 +68,6 @@ private:
   std::map<int, Mailbox> mailboxes_;
   std::vector<MessagePtr> early_; ///< for ranks that have not subscribed yet
   std::vector<std::pair<int, Error>> lost_;
-  std::map<int, Traffic> traffic_;
   std::atomic<bool> closing_ = false;
   std::thread thread_;
 };

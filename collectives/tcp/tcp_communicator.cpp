@@ -8,7 +8,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <initializer_list>
 
 namespace troupe::collectives {
 
@@ -83,9 +82,9 @@ private:
     return blocks(call_.values.elements * static_cast<std::size_t>(place_.world_size));
   }
 
-  Status flow(const Flow& flow, std::byte* memory) {
-    return transport_.run(flow, {memory, memory}, call_.values.type,
-                          slot_of(call_, place_.rank) + part_++);
+  Status flow(const Flow& flow, std::byte* memory) { return this->flow(flow, {memory, memory}); }
+  Status flow(const Flow& flow, const FlowMemory& memory) {
+    return transport_.run(flow, memory, call_.values.type, slot_of(call_, place_.rank) + part_++);
   }
 
   Status reduce_scatter() {
@@ -107,17 +106,16 @@ private:
   }
 
   Status shift() {
-    const auto to = place_.wrap(place_.rank + call_.peer);
+    const auto to = place_.at(call_.peer);
     if (to == place_.rank || bytes() == 0) {
       copy_bytes(call_.part(0), call_.data(), bytes());
       return {};
     }
-    const Flow both{.from = place_.wrap(place_.rank - call_.peer),
+    const Flow both{.from = place_.at(-call_.peer),
                     .to = to,
                     .first = cut(0, bytes()),
                     .received = cut(0, bytes())};
-    return transport_.run(both, {call_.data(), call_.part(0)}, call_.values.type,
-                          slot_of(call_, place_.rank));
+    return flow(both, {call_.data(), call_.part(0)});
   }
 
   /// Completes when the receiver has the values, not when the kernel has buffered them.
@@ -179,8 +177,8 @@ private:
   Status barrier() {
     std::array<std::byte, 2> memory = {};
     for (int distance = 1; distance < place_.world_size; distance *= 2)
-      TROUPE_TRY(flow({.from = place_.wrap(place_.rank - distance),
-                       .to = place_.wrap(place_.rank + distance),
+      TROUPE_TRY(flow({.from = place_.at(-distance),
+                       .to = place_.at(distance),
                        .first = {{0, 1}},
                        .received = {{1, 1}}},
                       memory.data()));
@@ -218,33 +216,22 @@ private:
   std::shared_ptr<Transport> transport_;
 };
 
-/// Runs a barrier: it connects each rank to its neighbours in the ring and in the rounds of small
-/// calls.
-Status connect_neighbours(Transport& transport) {
-  const Call barrier{.kind = CallKind::barrier, .sequence = -1};
-  return Execution{transport, barrier}.run();
-}
-
-/// Returns the reason if the connection group was cancelled, else `met` with the rank and the
-/// group.
-Error why_nobody_came(const ConnectionGroup& connection_group, const Error& met,
-                      const ChannelOptions& options) {
-  if (const auto told = connection_group.status(); !told)
-    return told.error();
-  return {Errc::network,
-          fmt::format("rank {} could not connect to the {} ranks of {}: {}", options.member,
-                      options.size(), options.group, met.message),
-          {.rank = options.member}};
-}
-
 } // namespace
 
 Result<std::unique_ptr<Communicator>>
 connect_tcp(ChannelOptions options, const std::shared_ptr<ConnectionGroup>& connection_group) {
   const auto transport = std::make_shared<Transport>(std::move(options), connection_group);
   auto& channel = transport->channel();
-  if (const auto met = connect_neighbours(*transport); !met)
-    return failure(why_nobody_came(*connection_group, met.error(), channel.options()));
+  // A barrier connects each rank to its neighbours in the ring and in the rounds of small calls.
+  const Call barrier{.kind = CallKind::barrier, .sequence = -1};
+  if (const auto met = Execution{*transport, barrier}.run(); !met) {
+    TROUPE_TRY(connection_group->status()); // the reason, if the group was cancelled
+    const auto& here = channel.options();
+    return failure({Errc::network,
+                    fmt::format("rank {} could not connect to the {} ranks of {}: {}", here.member,
+                                here.size(), here.group, met.error().message),
+                    {.rank = here.member}});
+  }
   channel.connected();
   return std::make_unique<TcpCommunicator>(transport);
 }

@@ -27,16 +27,6 @@ bool is_optimizer_tensor(std::string_view name) {
   return name.starts_with(optimizer_prefix);
 }
 
-CheckpointHeader header_of(const Checkpoint& checkpoint) {
-  CheckpointHeader header{.step = checkpoint.step,
-                          .epoch = checkpoint.epoch,
-                          .metadata = checkpoint.metadata,
-                          .tensors = {}};
-  for (const auto& tensor : checkpoint.tensors)
-    header.tensors.push_back({tensor.name, tensor.shape});
-  return header;
-}
-
 std::string parameters_sha256(const std::map<std::string, std::span<const float>>& parameters) {
   Sha256 sha;
   for (const auto& [name, values] : parameters)

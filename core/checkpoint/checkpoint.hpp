@@ -55,8 +55,6 @@ struct CheckpointHeader {
   std::vector<CheckpointEntry> tensors;
 };
 
-CheckpointHeader header_of(const Checkpoint& checkpoint);
-
 /// Returns the SHA-256 of the fp32 values of all parameters (canonical layout, little-endian) in
 /// order of their names. Two runs have the same digest exactly if their parameters are bit-for-bit
 /// equal.

@@ -13,7 +13,6 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <string_view>
 
 namespace troupe {
 

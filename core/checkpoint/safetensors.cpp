@@ -1,6 +1,5 @@
 #include "core/checkpoint/safetensors.hpp"
 
-#include "core/atomic_file.hpp"
 #include "core/checkpoint/detail/safetensors_header.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
@@ -120,14 +119,8 @@ std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype) {
   return found == dtypes.end() ? std::nullopt : std::optional{found->bytes};
 }
 
-void sort_for_safetensors(std::vector<SafetensorsView>& tensors) {
-  std::ranges::stable_sort(tensors, std::ranges::greater{}, [](const SafetensorsView& tensor) {
-    return safetensors_dtype_size(tensor.dtype).value_or(0);
-  });
-}
-
 Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
-                                            std::span<const SafetensorsView> tensors) {
+                                            std::span<const SafetensorsEntry> tensors) {
   auto json = OrderedJson::object();
   // Insertion into an ordered object searches all keys. So names are checked here and pushed
   // unchecked.
@@ -162,21 +155,6 @@ Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
   std::string header(length_bytes, '\0');
   std::memcpy(header.data(), &length, length_bytes);
   return header + text;
-}
-
-Status write_safetensors(const std::filesystem::path& path, const SafetensorsMetadata& metadata,
-                         std::vector<SafetensorsView> tensors) {
-  sort_for_safetensors(tensors);
-  TROUPE_TRY(const auto header, make_safetensors_header(metadata, tensors));
-  for (const auto& tensor : tensors)
-    if (tensor_bytes(tensor.dtype, tensor.shape).value() != tensor.bytes.size())
-      return fail(Errc::internal, "tensor '{}': {} bytes given for {} {}", tensor.name,
-                  tensor.bytes.size(), tensor.dtype, tensor.shape.to_string());
-  TROUPE_TRY(auto file, AtomicFile::create(path));
-  TROUPE_TRY(file.write(std::as_bytes(std::span{header})));
-  for (const auto& tensor : tensors)
-    TROUPE_TRY(file.write(tensor.bytes));
-  return file.commit();
 }
 
 Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) {

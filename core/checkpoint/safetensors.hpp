@@ -20,18 +20,10 @@
 
 namespace troupe {
 
-/// One tensor to write. The caller owns the bytes; they are not copied.
-struct SafetensorsView {
-  std::string name;
-  std::string dtype = "F32"; ///< as the format spells it
-  Shape shape;
-  std::span<const std::byte> bytes;
-};
-
 /// One tensor of a file. `begin` and `end` count bytes from the start of the data.
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype;
+  std::string dtype; ///< as the format spells it
   Shape shape;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -44,19 +36,11 @@ using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 /// nullopt if it is unknown.
 std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype);
 
-/// Sorts the tensors into file order: those with wide elements first, so that each tensor is
-/// aligned.
-void sort_for_safetensors(std::vector<SafetensorsView>& tensors);
-
-/// Returns the bytes that precede the data of `tensors`: the length and the header with
-/// `__metadata__` first, padded so that the data is aligned. `tensors` must be in file order; their
-/// bytes are not read.
+/// Returns the bytes that precede the data of `tensors`, which is in their order: the length and
+/// the header with `__metadata__` first, padded so that the data is aligned. Does not read `begin`
+/// and `end` of the tensors.
 Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
-                                            std::span<const SafetensorsView> tensors);
-
-/// Writes a complete file, or none if an error occurs.
-Status write_safetensors(const std::filesystem::path& path, const SafetensorsMetadata& metadata,
-                         std::vector<SafetensorsView> tensors);
+                                            std::span<const SafetensorsEntry> tensors);
 
 /// A file whose header has been read and checked: sizes, types, gaps, overlaps and the file's
 /// length. Accepts any content: open() returns a reader or an error (corrupt names the file and the

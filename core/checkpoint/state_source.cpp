@@ -10,6 +10,16 @@ namespace troupe {
 
 namespace {
 
+CheckpointHeader header_of(const Checkpoint& checkpoint) {
+  CheckpointHeader header{.step = checkpoint.step,
+                          .epoch = checkpoint.epoch,
+                          .metadata = checkpoint.metadata,
+                          .tensors = {}};
+  for (const auto& tensor : checkpoint.tensors)
+    header.tensors.push_back({tensor.name, tensor.shape});
+  return header;
+}
+
 class StateInMemory final : public StateSource {
 public:
   explicit StateInMemory(Checkpoint checkpoint)

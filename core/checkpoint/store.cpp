@@ -1,12 +1,10 @@
 #include "core/checkpoint/store.hpp"
 
 #include "core/atomic_file.hpp"
-#include "core/checkpoint/write_state.hpp"
 #include "core/fail.hpp"
 #include "core/whole_number.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 namespace troupe {
@@ -137,14 +135,6 @@ void CheckpointStore::abandon(std::int64_t step) const {
   fs::remove_all(partial, ignored);
 }
 
-Result<CheckpointStore::Entry> CheckpointStore::save(const Checkpoint& checkpoint) {
-  TROUPE_TRY(make_folders(folder_));
-  Entry entry{checkpoint.step, path_of(checkpoint.step)};
-  TROUPE_TRY(write_state(entry.path, *state_in_memory(checkpoint)));
-  remember(entry);
-  return entry;
-}
-
 std::vector<CheckpointStore::Entry> CheckpointStore::list() const {
   std::vector<Entry> entries;
   for (const auto& entry : entries_in(folder_))
@@ -216,7 +206,12 @@ Result<std::vector<CheckpointStore::Entry>> CheckpointStore::prune(std::int64_t 
 
 Result<std::vector<fs::path>> CheckpointStore::remove_temporaries() {
   auto doomed = unfinished();
-  std::ranges::move(marks(), std::back_inserter(doomed));
+  const auto marks = paths_in(folder_, [](const fs::directory_entry& entry) {
+    std::error_code ignored;
+    return entry.is_regular_file(ignored) &&
+           entry.path().filename().string().starts_with(mark_prefix);
+  });
+  doomed.insert(doomed.end(), marks.begin(), marks.end());
   std::vector<fs::path> removed;
   for (auto& file : doomed) {
     std::error_code error;
@@ -238,17 +233,9 @@ std::vector<fs::path> CheckpointStore::unfinished() const {
   });
 }
 
-std::vector<fs::path> CheckpointStore::marks() const {
-  return paths_in(folder_, [](const fs::directory_entry& entry) {
-    std::error_code ignored;
-    return entry.is_regular_file(ignored) &&
-           entry.path().filename().string().starts_with(mark_prefix);
-  });
-}
-
 Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>& entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (is_verified(entries[i]))
+    if (verified_ && verified_ == identify(entries[i]))
       return i;
     const auto state = open_state(entries[i].path);
     if (state) {
@@ -260,10 +247,6 @@ Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>&
       return failure(state.error());
   }
   return entries.size();
-}
-
-bool CheckpointStore::is_verified(const Entry& entry) const {
-  return verified_ && verified_ == identify(entry);
 }
 
 void CheckpointStore::remember(const Entry& entry) {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,8 +46,6 @@ public:
   Result<Entry> finish(const Manifest& manifest);
   /// Deletes the folder that begin() created.
   void abandon(std::int64_t step) const;
-  /// Writes a complete checkpoint.
-  Result<Entry> save(const Checkpoint& checkpoint);
 
   /// Lists all checkpoints by name, newest first, without reading them.
   std::vector<Entry> list() const;
@@ -82,9 +79,7 @@ private:
   std::filesystem::path partial_of(std::int64_t step) const;
   std::vector<std::filesystem::path> unfinished() const; ///< folders and files of unfinished
                                                          ///< checkpoints
-  std::vector<std::filesystem::path> marks() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
-  bool is_verified(const Entry& entry) const;
   void remember(const Entry& entry);
   static std::optional<Verified> identify(const Entry& entry);
 

@@ -1,9 +1,10 @@
-#include "core/config/schema.hpp"
+// Descriptions of keys: the values that they take, in words and as JSON Schema; docs/config.md.
+#include "core/config/detail/value.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -11,8 +12,27 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// The schema of a value of the C++ type. Patterns are ECMA-262, as JSON Schema requires.
-struct ValueSchema {
+std::string range_words(const ConfigRule& rule) {
+  if (rule.min && rule.max && !rule.above_min && !rule.below_max)
+    return fmt::format(", {} to {}", *rule.min, *rule.max);
+  std::string words;
+  if (rule.min)
+    words = fmt::format(", {} {}", rule.above_min ? "above" : "at least", *rule.min);
+  if (rule.max)
+    words += fmt::format("{} {} {}", words.empty() ? "," : " and",
+                         rule.below_max ? "below" : "at most", *rule.max);
+  return words;
+}
+
+/// The values that a key takes.
+struct Described {
+  std::string placeholder; ///< stands for the value in the description of a mapping: "N"
+  std::string allowed;     ///< "a whole number, at least 1"
+  OrderedJson schema;      ///< patterns are ECMA-262, as JSON Schema requires
+};
+
+/// Describes one value of the C++ type, or one item of a list.
+struct Describe {
   const ConfigRule& rule;
 
   OrderedJson number(const char* type) const {
@@ -30,161 +50,158 @@ struct ValueSchema {
     return schema;
   }
 
-  OrderedJson operator()(const bool*) const { return {{"type", "boolean"}}; }
-  OrderedJson operator()(const std::int64_t*) const { return number("integer"); }
-  OrderedJson operator()(const std::uint64_t*) const {
-    OrderedJson whole = number("integer");
-    if (rule.format != ConfigFormat::size) {
-      whole["minimum"] = 0;
-      return whole;
-    }
-    const OrderedJson text = {{"type", "string"},
-                              {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
-    return {{"anyOf", OrderedJson::array({whole, text})}};
+  static OrderedJson pattern(const char* text) { return {{"type", "string"}, {"pattern", text}}; }
+  static OrderedJson any_of(const OrderedJson& one, const OrderedJson& other) {
+    return {{"anyOf", OrderedJson::array({one, other})}};
   }
-  OrderedJson operator()(const ChoiceTarget& target) const {
-    return {{"enum", choices_of(target, rule)}};
+
+  Described operator()(const bool*) const {
+    return {"BOOL", "true or false", {{"type", "boolean"}}};
   }
-  OrderedJson operator()(const Augmentation*) const {
-    return (*this)(ChoiceTarget{nullptr, choice_words<Augmentation>});
+  Described operator()(const std::int64_t*) const {
+    return {"N", "a whole number" + range_words(rule), number("integer")};
   }
-  OrderedJson operator()(const FormsTarget& target) const {
-    auto words = OrderedJson::array(), options = OrderedJson::array();
-    for (const auto& form : target.forms)
-      if (!form.word.empty())
-        words.push_back(form.word == "null" ? OrderedJson(nullptr) : OrderedJson(form.word));
-    if (!words.empty())
-      options.push_back({{"enum", words}});
-    for (const auto& form : target.forms)
-      if (!form.fields.empty())
-        options.push_back(form.is_mapping() ? mapping(form) : value_schema(form.fields.front()));
-    return {{"anyOf", options}};
+  Described operator()(const std::uint64_t*) const {
+    auto whole = number("integer");
+    if (rule.format == ConfigFormat::size)
+      return {"SIZE",
+              fmt::format("bytes or a size such as 512KiB, 25MiB, 1GiB, at least {}",
+                          rule.min.value_or(0)),
+              any_of(whole, pattern("^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"))};
+    whole["minimum"] = 0;
+    return {"SIZE", "a whole number, at least 0", whole};
   }
-  OrderedJson operator()(const double*) const { return number("number"); }
-  OrderedJson operator()(const std::string*) const {
-    const auto pattern = [](const char* text) {
-      return OrderedJson{{"type", "string"}, {"pattern", text}};
-    };
+  Described operator()(const double*) const {
+    return {"NUMBER", "a number" + range_words(rule), number("number")};
+  }
+  Described operator()(const std::string*) const {
     if (!rule.choices.empty())
-      return {{"enum", rule.choices}};
+      return {"TEXT", fmt::format("{}", fmt::join(rule.choices, ", ")), {{"enum", rule.choices}}};
+    const auto [allowed, schema] = text();
+    return {"TEXT", allowed, schema};
+  }
+  std::pair<const char*, OrderedJson> text() const {
     switch (rule.format) {
     case ConfigFormat::not_empty:
-      return pattern("^.+$");
+      return {"text that is not empty", pattern("^.+$")};
     case ConfigFormat::folder_name:
-      return pattern("^[^/]+$");
+      return {"text without slashes", pattern("^[^/]+$")};
     case ConfigFormat::endpoint:
-      return pattern("^(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5}$");
+      return {"HOST:PORT", pattern("^(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5}$")};
     case ConfigFormat::endpoint_or_off:
-      return pattern("^(off|(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5})$");
+      return {"HOST:PORT or \"off\"",
+              pattern("^(off|(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5})$")};
     case ConfigFormat::web_address:
-      return pattern("^https?://[^\\s/?#]+(/[^\\s?#]*)?$");
+      return {"http://HOST:PORT or https://HOST:PORT, optionally with a path",
+              pattern("^https?://[^\\s/?#]+(/[^\\s?#]*)?$")};
+    case ConfigFormat::path:
+      return {"text (~/ is the home folder)", {{"type", "string"}}};
     default:
-      return {{"type", "string"}};
+      return {"text", {{"type", "string"}}};
     }
   }
-  OrderedJson operator()(const std::chrono::milliseconds*) const {
-    return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
+  Described operator()(const std::chrono::milliseconds*) const {
+    return {"DURATION", "a duration such as 100ms, 5s, 1min, 2h",
+            pattern("^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$")};
   }
-  OrderedJson operator()(const Interval*) const {
-    return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
+  Described operator()(const Interval*) const {
+    return {"INTERVAL", "N epochs, N steps, never",
+            pattern("^(never|[1-9][0-9]* (epochs?|steps?))$")};
   }
-  OrderedJson operator()(const Length*) const {
-    const OrderedJson text = {{"type", "string"},
-                              {"pattern",
-                               "^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
-                               "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"}};
-    return {{"anyOf", OrderedJson::array({number("number"), text})}};
+  Described operator()(const Length*) const {
+    return {"LENGTH",
+            fmt::format("a number of epochs{}, or N steps, N tokens, N%", range_words(rule)),
+            any_of(number("number"),
+                   pattern("^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
+                           "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"))};
   }
-  OrderedJson operator()(const std::map<std::string, double>*) const {
-    return {{"type", "object"},
-            {"additionalProperties", number("number")},
-            {"maxProperties", longest_config_list}};
+  Described operator()(const ChoiceTarget& target) const {
+    const auto choices = choices_of(target, rule);
+    return {fmt::format("{}", fmt::join(target.words, "|")),
+            fmt::format("{}", fmt::join(choices, ", ")),
+            {{"enum", choices}}};
+  }
+  Described operator()(const Augmentation*) const {
+    auto described = (*this)(ChoiceTarget{nullptr, choice_words<Augmentation>});
+    described.placeholder = "NAME";
+    return described;
+  }
+  Described operator()(const FormsTarget& target) const {
+    auto words = OrderedJson::array(), options = OrderedJson::array();
+    std::vector<std::string> forms;
+    for (const auto& form : target.forms) {
+      if (form.fields.empty()) {
+        words.push_back(form.word == "null" ? OrderedJson(nullptr) : OrderedJson(form.word));
+        forms.emplace_back(form.word);
+        continue;
+      }
+      auto described = form.is_mapping() ? mapping(form) : of(form.fields.front());
+      options.push_back(std::move(described.schema));
+      forms.push_back(std::move(described.allowed));
+    }
+    if (!words.empty())
+      options.insert(options.begin(), OrderedJson::object({{"enum", words}}));
+    return {"VALUE", fmt::format("{}", fmt::join(forms, ", ")), {{"anyOf", options}}};
+  }
+  Described operator()(const std::map<std::string, double>*) const {
+    const auto item = (*this)(static_cast<const double*>(nullptr));
+    return {"{NAME: NUMBER}",
+            "a mapping of names to numbers; each: " + item.allowed,
+            {{"type", "object"},
+             {"additionalProperties", item.schema},
+             {"maxProperties", longest_config_list}}};
+  }
+  Described operator()(const std::array<double, 2>*) const {
+    const auto item = (*this)(static_cast<const double*>(nullptr));
+    return {"[NUMBER, NUMBER]",
+            "a list of two; each item: " + item.allowed,
+            {{"type", "array"}, {"items", item.schema}, {"minItems", 2}, {"maxItems", 2}}};
   }
   template <class T>
-  OrderedJson operator()(const std::optional<T>*) const {
-    return {{"anyOf",
-             OrderedJson::array({(*this)(static_cast<const T*>(nullptr)), {{"type", "null"}}})}};
-  }
-  OrderedJson operator()(const std::array<double, 2>*) const {
-    return {{"type", "array"}, {"items", number("number")}, {"minItems", 2}, {"maxItems", 2}};
+  Described operator()(const std::optional<T>*) const {
+    const auto value = (*this)(static_cast<const T*>(nullptr));
+    return {value.placeholder, value.allowed + ", or null",
+            any_of(value.schema, {{"type", "null"}})};
   }
   template <class T>
-  OrderedJson operator()(const std::vector<T>*) const {
-    OrderedJson list = {{"type", "array"}, {"items", (*this)(static_cast<const T*>(nullptr))}};
+  Described operator()(const std::vector<T>*) const {
+    const auto item = (*this)(static_cast<const T*>(nullptr));
+    OrderedJson list = {{"type", "array"}, {"items", item.schema}};
     if (rule.not_empty)
       list["minItems"] = 1;
     list["maxItems"] = longest_config_list;
-    return list;
+    return {fmt::format("[{}, ...]", item.placeholder),
+            fmt::format("a list{}; each item: {}", rule.not_empty ? " that is not empty" : "",
+                        item.allowed),
+            list};
   }
 
-  static OrderedJson value_schema(const ConfigKey& key) {
-    return std::visit([&](const auto& target) { return ValueSchema{key.rule}(target); },
-                      key.target);
+  static Described of(const ConfigKey& key) {
+    return std::visit([&](const auto& target) { return Describe{key.rule}(target); }, key.target);
   }
-  static OrderedJson mapping(const ConfigForm& form) {
+  /// "{fit: SIZE}"
+  static Described mapping(const ConfigForm& form) {
+    std::vector<std::string> names;
     auto fields = OrderedJson::object();
     for (const auto& field : form.fields) {
+      const auto described = of(field);
+      names.push_back(field.path + ": " + described.placeholder);
       fields[field.path] = {{"description", field.help}};
-      fields[field.path].update(value_schema(field));
+      fields[field.path].update(described.schema);
     }
-    return {{"type", "object"},
-            {"properties", fields},
-            {"additionalProperties", false},
-            {"minProperties", 1}};
-  }
-};
-
-/// The member's value, which is the default in a fresh config.
-struct ValueJson {
-  ConfigFormat format;
-
-  OrderedJson operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
-  OrderedJson operator()(const Interval* v) const { return format_interval(*v); }
-  OrderedJson operator()(const Length* v) const {
-    return v->unit == Length::Unit::epochs ? OrderedJson(v->count) : OrderedJson(format_length(*v));
-  }
-  OrderedJson operator()(const ChoiceTarget& target) const { return target.words[*target.number]; }
-  OrderedJson operator()(const Augmentation* v) const { return to_string(*v); }
-  OrderedJson operator()(const FormsTarget& target) const {
-    const auto& form = form_of(target);
-    if (form.fields.empty())
-      return form.word == "null" ? OrderedJson(nullptr) : OrderedJson(form.word);
-    if (!form.is_mapping())
-      return value_json(form.fields.front());
-    auto fields = OrderedJson::object();
-    for (const auto& field : form.fields)
-      fields[field.path] = value_json(field);
-    return fields;
-  }
-  OrderedJson operator()(const std::uint64_t* v) const {
-    return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
-  }
-  template <class T>
-  OrderedJson operator()(const std::optional<T>* v) const {
-    return v->has_value() ? (*this)(&**v) : OrderedJson(nullptr);
-  }
-  template <class T>
-  OrderedJson operator()(const std::vector<T>* v) const {
-    auto list = OrderedJson::array(); // an array even if it is empty
-    for (const auto& value : *v)
-      list.push_back((*this)(&value));
-    return list;
-  }
-  template <class T>
-  OrderedJson operator()(const T* v) const {
-    return *v;
-  }
-
-  static OrderedJson value_json(const ConfigKey& key) {
-    return std::visit([&](const auto& target) { return ValueJson{key.rule.format}(target); },
-                      key.target);
+    return {"VALUE",
+            fmt::format("{{{}}}", fmt::join(names, ", ")),
+            {{"type", "object"},
+             {"properties", fields},
+             {"additionalProperties", false},
+             {"minProperties", 1}}};
   }
 };
 
 OrderedJson key_schema(const ConfigKey& key) {
   OrderedJson schema = {{"description", key.help}};
-  schema.update(ValueSchema::value_schema(key));
-  schema["default"] = ValueJson::value_json(key);
+  schema.update(Describe::of(key).schema);
+  schema["default"] = config_value_json(key); // of a fresh config
   return schema;
 }
 
@@ -196,37 +213,15 @@ OrderedJson section_schema(std::string_view help) {
           {"properties", OrderedJson::object()}};
 }
 
-/// Returns the properties of the section that contains a path, and the path's last part.
-std::pair<OrderedJson*, std::string> locate(OrderedJson& root, std::string_view path) {
-  OrderedJson* schema = &root;
-  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
-    schema = &(*schema)["properties"][std::string{path.substr(0, dot)}];
-    path.remove_prefix(dot + 1);
+/// Returns the schema of a section or a key.
+OrderedJson& schema_at(OrderedJson& root, std::string_view path) {
+  auto* schema = &root;
+  for (std::size_t begin = 0, end = 0; end != path.npos; begin = end + 1) {
+    end = path.find('.', begin);
+    schema = &(*schema)["properties"][std::string{path.substr(begin, end - begin)}];
   }
-  return {&(*schema)["properties"], std::string{path}};
+  return *schema;
 }
-
-} // namespace
-
-std::string config_json_schema(const Catalogue& catalogue) {
-  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                      {"title", "troupe config"}};
-  root.update(section_schema("A troupe training run"));
-  for (const auto& section : config_sections()) {
-    const auto [properties, name] = locate(root, section.path);
-    (*properties)[name] = section_schema(section.help);
-  }
-  auto defaults = default_config(catalogue);
-  for (const auto& key : config_keys(defaults, catalogue)) {
-    if (key.hidden)
-      continue;
-    const auto [properties, name] = locate(root, key.path);
-    (*properties)[name] = key_schema(key);
-  }
-  return root.dump(2) + "\n";
-}
-
-namespace {
 
 /// Escapes the bars of alternatives, which would end a cell.
 std::string in_table(std::string text) {
@@ -236,6 +231,23 @@ std::string in_table(std::string text) {
 }
 
 } // namespace
+
+std::string allowed_values(const ConfigKey& key) {
+  return Describe::of(key).allowed;
+}
+
+std::string config_json_schema(const Catalogue& catalogue) {
+  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                      {"title", "troupe config"}};
+  root.update(section_schema("A troupe training run"));
+  for (const auto& section : config_sections())
+    schema_at(root, section.path) = section_schema(section.help);
+  auto defaults = default_config(catalogue);
+  for (const auto& key : config_keys(defaults, catalogue))
+    if (!key.hidden)
+      schema_at(root, key.path) = key_schema(key);
+  return root.dump(2) + "\n";
+}
 
 std::string full_help(const ConfigKey& key) {
   auto text = key.help;

@@ -24,19 +24,16 @@ FormsTarget nodes_forms(ClusterConfig& c) {
 }
 
 FormsTarget tls_forms(TlsConfig& c) {
-  return {
-      &c,
-      {word_form("null", c),
-       fields_form(c, {},
-                   {bound_key("certificate", c.certificate, a_path(),
-                              "PEM file of this node's certificate"),
-                    bound_key("key", c.key, a_path(), "PEM file of the private key"),
-                    bound_key("ca", c.ca, a_path(),
-                              "PEM file of the authority that signs the certificates of all nodes"),
-                    bound_key("names", c.names, certificate_name,
-                              "names of accepted certificates: the subject's common name or a DNS "
-                              "name; \".example.org\" stands for all names below it; empty, the "
-                              "default: all certificates of the authority")})}};
+  return word_or_mapping(
+      "null", c,
+      {bound_key("certificate", c.certificate, a_path(), "PEM file of this node's certificate"),
+       bound_key("key", c.key, a_path(), "PEM file of the private key"),
+       bound_key("ca", c.ca, a_path(),
+                 "PEM file of the authority that signs the certificates of all nodes"),
+       bound_key("names", c.names, certificate_name,
+                 "names of accepted certificates: the subject's common name or a DNS "
+                 "name; \".example.org\" stands for all names below it; empty, the "
+                 "default: all certificates of the authority")});
 }
 
 /// Timeouts that follow from detection. Only tests set them.

@@ -18,20 +18,17 @@ std::string custom_help(const DataConfig& c) {
 }
 
 FormsTarget table_forms(TableConfig& c) {
-  return {&c,
-          {word_form("null", c),
-           fields_form(
-               c, {},
-               {bound_key("features", c.features, "names of the input columns"),
-                bound_key("targets", c.targets,
-                          "names of the columns to predict: as many numbers as model.num_classes "
-                          "with mean_squared_error, one class (a word, or 0 to num_classes - 1) "
-                          "with cross_entropy"),
-                bound_key("standardize", c.standardize,
-                          "from each feature, subtract the mean of the training rows, and divide "
-                          "by their standard deviation; default true"),
-                bound_key("delimiter", c.delimiter,
-                          "character between the cells of a row; default comma")})}};
+  return word_or_mapping(
+      "null", c,
+      {bound_key("features", c.features, "names of the input columns"),
+       bound_key("targets", c.targets,
+                 "names of the columns to predict: as many numbers as model.num_classes "
+                 "with mean_squared_error, one class (a word, or 0 to num_classes - 1) "
+                 "with cross_entropy"),
+       bound_key("standardize", c.standardize,
+                 "from each feature, subtract the mean of the training rows, and divide "
+                 "by their standard deviation; default true"),
+       bound_key("delimiter", c.delimiter, "character between the cells of a row; default comma")});
 }
 
 FormsTarget validation_forms(ValidationConfig& c) {
@@ -45,11 +42,9 @@ FormsTarget validation_forms(ValidationConfig& c) {
 
 FormsTarget normalize_forms(NormalizeConfig& c) {
   const ConfigRule mean = {.min = 0, .max = 1}, deviation = {.min = 0, .max = 1, .above_min = true};
-  return {&c,
-          {word_form("null", c),
-           fields_form(c, {},
-                       {bound_key("mean", c.mean, mean, "subtracted from pixels / 255"),
-                        bound_key("std", c.deviation, deviation, "divides the difference")})}};
+  return word_or_mapping("null", c,
+                         {bound_key("mean", c.mean, mean, "subtracted from pixels / 255"),
+                          bound_key("std", c.deviation, deviation, "divides the difference")});
 }
 
 void add_text(KeyList& keys, DataConfig& c) {

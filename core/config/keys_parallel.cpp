@@ -55,17 +55,14 @@ FormsTarget wrap_forms(WrapConfig& c) {
 }
 
 FormsTarget mixed_precision_forms(MixedPrecisionConfig& c) {
-  return {
-      &c,
-      {word_form("fp32", c),
-       fields_form(c, {},
-                   {bound_key("parameters", c.parameters,
-                              "zero3, fsdp, hsdp: type in which parameters are gathered; bf16 and "
-                              "fp16 halve the traffic. The optimizer's parameters stay in fp32"),
-                    bound_key("reduce", c.reduce,
-                              "type in which gradients are sent and summed over workers"),
-                    bound_key("buffers", c.buffers,
-                              "type to which batch norm's running statistics are rounded")})}};
+  return word_or_mapping(
+      "fp32", c,
+      {bound_key("parameters", c.parameters,
+                 "zero3, fsdp, hsdp: type in which parameters are gathered; bf16 and "
+                 "fp16 halve the traffic. The optimizer's parameters stay in fp32"),
+       bound_key("reduce", c.reduce, "type in which gradients are sent and summed over workers"),
+       bound_key("buffers", c.buffers,
+                 "type to which batch norm's running statistics are rounded")});
 }
 
 FormsTarget offload_forms(OffloadConfig& c) {

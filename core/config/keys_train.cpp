@@ -5,14 +5,12 @@ namespace troupe {
 namespace {
 
 FormsTarget sample_forms(SampleConfig& c) {
-  return {&c,
-          {word_form("never", c),
-           fields_form(c, {},
-                       {bound_key("every", c.every, "how often"),
-                        bound_key("prompt", c.prompt,
-                                  "text to continue; empty, the default: the start of a document"),
-                        bound_key("tokens", c.tokens, count_to(1000),
-                                  "most generated tokens; default 100")})}};
+  return word_or_mapping(
+      "never", c,
+      {bound_key("every", c.every, "how often"),
+       bound_key("prompt", c.prompt,
+                 "text to continue; empty, the default: the start of a document"),
+       bound_key("tokens", c.tokens, count_to(1000), "most generated tokens; default 100")});
 }
 
 FormsTarget recompute_forms(RecomputeConfig& c) {

@@ -53,13 +53,13 @@ std::map<std::string, StatedValue> stated_values(const std::filesystem::path& pa
                                                  std::span<const std::string> overrides,
                                                  const Catalogue& catalogue);
 
-/// Returns the config as a complete YAML file that loads to the same config.
-std::string to_yaml(const Config& config, const Catalogue& catalogue);
-
 /// Returns the comment after a key; nullopt leaves the key out.
 using ConfigComment = std::function<std::optional<std::string>(const ConfigKey&)>;
 
-/// Returns the config as YAML with only some of the keys, and comments.
-std::string to_yaml(const Config& config, const Catalogue& catalogue, const ConfigComment& comment);
+/// Returns the config as a YAML file. Without `comment`, it has all keys and no comments, and loads
+/// to the same config.
+std::string to_yaml(
+    const Config& config, const Catalogue& catalogue,
+    const ConfigComment& comment = [](const ConfigKey&) { return std::string{}; });
 
 } // namespace troupe

@@ -1,8 +1,10 @@
-// `config show`: prints the resolved config as YAML that loads to the same config.
+// Values of keys as JSON and as YAML; `config show`, whose YAML loads to the same config.
+#include "core/config/detail/value.hpp"
 #include "core/config/load.hpp"
 #include "core/config/schema.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +12,8 @@
 namespace troupe {
 
 namespace {
+
+using OrderedJson = nlohmann::ordered_json;
 
 /// Whether YAML reads the text back as the same text without quotes.
 bool is_plain_word(std::string_view text) {
@@ -38,59 +42,84 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
-struct Print {
-  ConfigFormat format = ConfigFormat::plain;
+/// A member's value as JSON. For YAML, texts are in quotes where they need them.
+struct ValueJson {
+  ConfigFormat format;
+  bool for_yaml;
 
-  std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
-  std::string operator()(const std::int64_t* v) const { return std::to_string(*v); }
-  std::string operator()(const std::uint64_t* v) const {
-    return format == ConfigFormat::size ? format_size(*v) : std::to_string(*v);
+  OrderedJson operator()(const std::string* v) const { return text(*v); }
+  OrderedJson operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
+  OrderedJson operator()(const Interval* v) const { return format_interval(*v); }
+  OrderedJson operator()(const Length* v) const {
+    return v->unit == Length::Unit::epochs ? OrderedJson(v->count) : OrderedJson(format_length(*v));
   }
-  std::string operator()(const double* v) const { return fmt::format("{}", *v); }
-  std::string operator()(const std::string* v) const { return word(*v); }
-  std::string operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
-  std::string operator()(const Interval* v) const { return format_interval(*v); }
-  std::string operator()(const Length* v) const { return format_length(*v); }
-  std::string operator()(const ChoiceTarget& target) const {
-    return word(target.words[*target.number]);
+  OrderedJson operator()(const ChoiceTarget& target) const {
+    return text(target.words[*target.number]);
   }
-  std::string operator()(const Augmentation* v) const { return word(to_string(*v)); }
-  std::string operator()(const FormsTarget& target) const {
+  OrderedJson operator()(const Augmentation* v) const { return text(to_string(*v)); }
+  OrderedJson operator()(const FormsTarget& target) const {
     const auto& form = form_of(target);
     if (form.fields.empty())
-      return form.word == "null" ? "null" : word(form.word);
+      return form.word == "null" ? OrderedJson(nullptr) : OrderedJson(text(form.word));
     if (!form.is_mapping())
-      return config_value_text(form.fields.front());
-    std::vector<std::string> items;
+      return of(form.fields.front(), for_yaml);
+    auto fields = OrderedJson::object();
     for (const auto& field : form.fields)
-      items.push_back(fmt::format("{}: {}", field.path, config_value_text(field)));
-    return fmt::format("{{{}}}", fmt::join(items, ", "));
+      fields[field.path] = of(field, for_yaml);
+    return fields;
   }
-  std::string operator()(const std::array<double, 2>* v) const {
-    return fmt::format("[{}, {}]", (*v)[0], (*v)[1]);
+  OrderedJson operator()(const std::uint64_t* v) const {
+    return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
   }
-  std::string operator()(const std::map<std::string, double>* v) const {
-    std::vector<std::string> items;
+  OrderedJson operator()(const std::map<std::string, double>* v) const {
+    auto object = OrderedJson::object();
     for (const auto& [name, value] : *v)
-      items.push_back(fmt::format("{}: {}", (*this)(&name), value));
-    return fmt::format("{{{}}}", fmt::join(items, ", "));
+      object[text(name)] = value;
+    return object;
   }
   template <class T>
-  std::string operator()(const std::optional<T>* v) const {
-    return v->has_value() ? (*this)(&**v) : "null";
+  OrderedJson operator()(const std::optional<T>* v) const {
+    return v->has_value() ? (*this)(&**v) : OrderedJson(nullptr);
   }
   template <class T>
-  std::string operator()(const std::vector<T>* v) const {
-    std::vector<std::string> items;
+  OrderedJson operator()(const std::vector<T>* v) const {
+    auto list = OrderedJson::array(); // an array even if it is empty
     for (const auto& value : *v)
-      items.push_back((*this)(&value));
-    return fmt::format("[{}]", fmt::join(items, ", "));
+      list.push_back((*this)(&value));
+    return list;
+  }
+  template <class T>
+  OrderedJson operator()(const T* v) const {
+    return *v;
   }
 
-  static std::string word(std::string_view text) {
-    return is_plain_word(text) ? std::string{text} : in_quotes(text);
+  std::string text(std::string_view words) const {
+    return for_yaml && !is_plain_word(words) ? in_quotes(words) : std::string{words};
+  }
+
+  static OrderedJson of(const ConfigKey& key, bool for_yaml) {
+    return std::visit(
+        [&](const auto& target) {
+          return ValueJson{key.rule.format, for_yaml}(target);
+        },
+        key.target);
   }
 };
+
+/// Writes a value for YAML in one line.
+std::string in_one_line(const OrderedJson& value) {
+  if (value.is_string())
+    return value.get<std::string>();
+  if (value.is_number_float())
+    return fmt::format("{}", value.get<double>());
+  if (!value.is_structured())
+    return value.dump();
+  std::vector<std::string> items;
+  for (const auto& [name, item] : value.items())
+    items.push_back((value.is_object() ? name + ": " : "") + in_one_line(item));
+  const auto list = fmt::format("{}", fmt::join(items, ", "));
+  return value.is_object() ? "{" + list + "}" : "[" + list + "]";
+}
 
 std::string indentation(std::string_view path) {
   return std::string(2 * static_cast<std::size_t>(std::ranges::count(path, '.')), ' ');
@@ -111,8 +140,12 @@ std::string opened_sections(std::string_view section, const std::string& before)
 
 } // namespace
 
+nlohmann::ordered_json config_value_json(const ConfigKey& key) {
+  return ValueJson::of(key, false);
+}
+
 std::string config_value_text(const ConfigKey& key) {
-  return std::visit([&](const auto& target) { return Print{key.rule.format}(target); }, key.target);
+  return in_one_line(ValueJson::of(key, true));
 }
 
 std::string to_yaml(const Config& config, const Catalogue& catalogue,
@@ -132,11 +165,6 @@ std::string to_yaml(const Config& config, const Catalogue& catalogue,
                        said->empty() ? "" : "  # ", *said);
   }
   return out;
-}
-
-std::string to_yaml(const Config& config, const Catalogue& catalogue) {
-  return to_yaml(config, catalogue,
-                 [](const ConfigKey&) { return std::optional<std::string>{""}; });
 }
 
 } // namespace troupe

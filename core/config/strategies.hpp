@@ -118,6 +118,9 @@ inline constexpr std::array strategies = {
 constexpr const StrategyTraits& traits_of(StrategyKind kind) {
   return strategies[static_cast<std::size_t>(kind)];
 }
+static_assert(std::ranges::all_of(strategies, [](const StrategyTraits& row) {
+  return &traits_of(row.kind) == &row; // each row is where traits_of looks
+}));
 
 template <>
 inline constexpr auto choice_words<StrategyKind> = [] {
@@ -131,7 +134,13 @@ inline constexpr std::string_view offload_suffix = "_offload";
 
 /// Returns the names of the strategies that divide at least `least`; with a policy, only of those
 /// that have it.
-std::vector<std::string> strategy_names(Divided least = Divided::nothing,
-                                        std::optional<StepPolicy> policy = std::nullopt);
+inline std::vector<std::string> strategy_names(Divided least = Divided::nothing,
+                                               std::optional<StepPolicy> policy = std::nullopt) {
+  std::vector<std::string> names;
+  for (const auto& traits : strategies)
+    if (traits.divides >= least && traits.policy == policy.value_or(traits.policy))
+      names.emplace_back(traits.name);
+  return names;
+}
 
 } // namespace troupe

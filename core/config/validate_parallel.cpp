@@ -88,11 +88,6 @@ bool has_no_state(const OptimizerConfig& optimizer) {
   return optimizer.name == OptimizerKind::sgd && optimizer.momentum == 0;
 }
 
-/// "zero1, zero2, zero3, fsdp, hsdp"
-std::string dividing() {
-  return fmt::format("{}", fmt::join(strategy_names(Divided::optimizer), ", "));
-}
-
 /// "zero3, fsdp, hsdp"
 std::string dividing_parameters() {
   return fmt::format("{}",
@@ -259,9 +254,10 @@ void check_parallel(ConfigCheck& check) {
                  "parameters: fp32, or strategy " + dividing_parameters());
   const bool replicates = parallel.replicate_shards == ReplicateShards::on;
   if (replicates && traits.divides == Divided::nothing)
-    check.refuse({"parallel.replicate_shards", "parallel.strategy"},
-                 fmt::format("{} shards no state that could be lost with a host", traits.name),
-                 "auto, or strategy " + dividing());
+    check.refuse(
+        {"parallel.replicate_shards", "parallel.strategy"},
+        fmt::format("{} shards no state that could be lost with a host", traits.name),
+        fmt::format("auto, or strategy {}", fmt::join(strategy_names(Divided::optimizer), ", ")));
   if (replicates && config.cluster.max_nodes < 2)
     check.refuse({"parallel.replicate_shards", "cluster.nodes"},
                  "a single node has no other host for replicas",

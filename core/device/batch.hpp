@@ -29,6 +29,10 @@ inline constexpr std::size_t most_batch_tensors = 8;
 using BatchAddresses = std::array<const void*, most_batch_tensors>;
 
 /// Returns the tensors with these addresses. `addresses` has at least as many elements.
-BatchView at_addresses(BatchView tensors, const std::vector<const void*>& addresses);
+inline BatchView at_addresses(BatchView tensors, const std::vector<const void*>& addresses) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    tensors[i].data = addresses.at(i);
+  return tensors;
+}
 
 } // namespace troupe

@@ -5,6 +5,7 @@
 /// from a thread of the device; its callback may only send a message.
 #pragma once
 
+#include "core/choice.hpp"
 #include "core/device/loss_scale.hpp"
 #include "core/device/optimizer_math.hpp"
 #include "core/device/quantized.hpp"
@@ -16,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace troupe {
 
@@ -35,8 +35,11 @@ enum class MemoryKind : std::uint8_t {
   pinned         ///< page-locked host memory: copies from and to it run concurrently with the
                  ///< device's work
 };
-inline constexpr std::size_t memory_kinds = 8;
-std::string_view to_string(MemoryKind kind);
+template <>
+inline constexpr auto choice_words<MemoryKind> = word_list("parameters", "gradients", "optimizer",
+                                                           "activations", "workspace", "data",
+                                                           "communication", "pinned");
+inline constexpr std::size_t memory_kinds = choice_words<MemoryKind>.size();
 
 struct MemoryUse {
   std::array<std::size_t, memory_kinds> current = {}, peak = {}; ///< bytes, by MemoryKind

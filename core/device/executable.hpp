@@ -9,7 +9,6 @@
 #include "core/graph/graph.hpp"
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

@@ -58,16 +58,11 @@ TROUPE_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options
   state.found_inf = 0.0f;
 }
 
-/// Returns the factor that undoes the scale of gradients.
-TROUPE_HOST_DEVICE inline float inverse_scale(const LossScaleState& state) {
-  return static_cast<float>(1.0 / static_cast<double>(state.scale));
-}
-
 /// Returns an optimizer's arguments for scaled gradients. Skipped steps do not count.
 TROUPE_HOST_DEVICE inline OptimizerArguments unscaled(OptimizerArguments arguments,
                                                       const LossScaleState& state) {
   arguments.step = state.taken + 1;
-  arguments.gradient_scale *= inverse_scale(state);
+  arguments.gradient_scale *= static_cast<float>(1.0 / static_cast<double>(state.scale));
   return arguments;
 }
 

@@ -35,8 +35,7 @@ Node& Graph::add_node(Node node) {
 }
 
 std::optional<TensorId> Graph::find(std::string_view name) const {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == name; });
+  const auto found = std::ranges::find(tensors, name, &Tensor::name);
   if (found == tensors.end())
     return std::nullopt;
   return static_cast<TensorId>(found - tensors.begin());

@@ -1,6 +1,7 @@
 /// The ops of a graph, and the attributes of their nodes.
 #pragma once
 
+#include "core/choice.hpp"
 #include "core/graph/tensor.hpp"
 
 #include <array>
@@ -27,7 +28,12 @@ inline constexpr auto all_ops = std::to_array<Op>({
 
 inline constexpr std::size_t op_count = all_ops.size();
 
-std::string_view to_string(Op op);
+template <>
+inline constexpr auto choice_words<Op> = std::to_array<std::string_view>({
+#define TROUPE_OP(name) #name,
+#include "core/graph/ops.def"
+#undef TROUPE_OP
+});
 
 /// The summand of a batch norm's result before ReLU, at the end of a residual block.
 enum class Residual : std::uint8_t {

@@ -3,40 +3,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+
 namespace troupe {
 
+namespace {
+
+struct DTypeTraits {
+  std::string_view name;
+  std::size_t bytes;
+};
+constexpr std::array<DTypeTraits, 6> dtype_traits = {
+    {{"f32", 4}, {"bf16", 2}, {"f16", 2}, {"i32", 4}, {"u8", 1}, {"f64", 8}}};
+static_assert(dtype_traits.size() == static_cast<std::size_t>(DType::f64) + 1);
+
+} // namespace
+
 std::size_t size_of(DType dtype) {
-  switch (dtype) {
-  case DType::f32:
-  case DType::i32:
-    return 4;
-  case DType::bf16:
-  case DType::f16:
-    return 2;
-  case DType::u8:
-    return 1;
-  case DType::f64:
-    return 8;
-  }
-  return 0;
+  return dtype_traits[static_cast<std::size_t>(dtype)].bytes;
 }
 
 std::string_view to_string(DType dtype) {
-  switch (dtype) {
-  case DType::f32:
-    return "f32";
-  case DType::bf16:
-    return "bf16";
-  case DType::f16:
-    return "f16";
-  case DType::i32:
-    return "i32";
-  case DType::u8:
-    return "u8";
-  case DType::f64:
-    return "f64";
-  }
-  return "?";
+  return dtype_traits[static_cast<std::size_t>(dtype)].name;
 }
 
 std::string Shape::to_string() const {

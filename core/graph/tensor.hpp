@@ -43,6 +43,9 @@ struct Shape {
   std::int64_t elements() const {
     return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>{});
   }
+  /// A dimension, and the number of elements, in the type of sizes in memory.
+  std::size_t size(std::size_t i) const { return static_cast<std::size_t>(dims[i]); }
+  std::size_t count() const { return static_cast<std::size_t>(elements()); }
   bool operator==(const Shape&) const = default;
   /// Returns "128x32x32x16"; "scalar" if there are no dimensions.
   std::string to_string() const;

@@ -31,49 +31,41 @@ std::string quoted(const Endpoint& endpoint) {
 Result<std::string> own_host(const Part& part) {
   if (!part.host.empty())
     return part.host;
-  return net::own_address_towards({part.leader, part.port});
+  return net::own_address_towards(part.leader);
 }
 
 /// Sets where this process listens and how others reach it. It does not listen on its host name,
 /// because many hosts resolve their own name to loopback.
-Status add_addresses(const Part& part, LaunchedProcess& process) {
-  const auto& leader = process.leader;
+Status add_addresses(Part& part) {
+  const auto& leader = part.leader;
   const auto port = part.rank == 0 ? leader.port : std::uint16_t{0};
   if (is_loopback(leader)) {
     const bool own = is_loopback({part.host, port});
-    process.values.push_back(
+    part.values.push_back(
         {"cluster.listen", quoted({own ? part.host : leader.host, port}), part.leader_from});
     return {};
   }
   TROUPE_TRY(const auto host, own_host(part));
   const auto* const every = leader.host.find(':') == std::string::npos ? "0.0.0.0" : "::";
-  process.values.push_back({"cluster.listen", quoted({every, port}), part.leader_from});
-  process.values.push_back({"cluster.listen.advertise", quoted({host, port}), part.leader_from});
+  part.values.push_back({"cluster.listen", quoted({every, port}), part.leader_from});
+  part.values.push_back({"cluster.listen.advertise", quoted({host, port}), part.leader_from});
   return {};
 }
 
-Result<LaunchedProcess> take_part(const std::string& launcher, const Part& part,
-                                  const Variables& variables) {
-  LaunchedProcess process{.launcher = launcher,
-                          .rank = part.rank,
-                          .size = part.size,
-                          .local_rank = part.local_rank,
-                          .local_size = part.local_size,
-                          .leader = {part.leader, part.port},
-                          .values = {}};
-  if (!parse_endpoint(to_string(process.leader)))
+/// Adds the config values that follow from the process's part.
+Status add_values(Part& part, const Variables& variables) {
+  if (!parse_endpoint(to_string(part.leader)))
     return variables.wrong(fmt::format("{} is \"{}\", which is not a host name or address",
-                                       part.leader_from, part.leader));
-  TROUPE_TRY(add_addresses(part, process));
+                                       part.leader_from, part.leader.host));
+  TROUPE_TRY(add_addresses(part));
   if (part.rank > 0)
-    process.values.push_back(
-        {"cluster.join", "[" + quoted(process.leader) + "]", part.leader_from});
-  process.values.push_back({"cluster.nodes", std::to_string(part.size), part.size_from});
+    part.values.push_back({"cluster.join", "[" + quoted(part.leader) + "]", part.leader_from});
+  part.values.push_back({"cluster.nodes", std::to_string(part.size), part.size_from});
   if (part.local_size > 1)
-    process.values.push_back({"devices.count", "1", part.local_size_from});
+    part.values.push_back({"devices.count", "1", part.local_size_from});
   if (part.local_size > 1 && part.rank > 0)
-    process.values.push_back({"metrics.listen", "\"127.0.0.1:0\"", part.local_size_from});
-  return process;
+    part.values.push_back({"metrics.listen", "\"127.0.0.1:0\"", part.local_size_from});
+  return {};
 }
 
 } // namespace
@@ -107,9 +99,10 @@ Result<LaunchedProcess> read_launcher(std::string_view name, const Environment& 
   }
   const Variables variables{launcher, environment};
   TROUPE_TRY(auto part, launcher == "torchrun" ? read_torchrun(variables) : read_slurm(variables));
-  if (port)
-    part.port = *port;
-  return take_part(launcher, part, variables);
+  part.launcher = launcher;
+  part.leader.port = port.value_or(part.leader.port);
+  TROUPE_TRY(add_values(part, variables));
+  return part;
 }
 
 } // namespace troupe

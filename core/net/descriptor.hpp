@@ -1,6 +1,8 @@
 /// A file descriptor that is closed on destruction.
 #pragma once
 
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include <unistd.h>
@@ -28,5 +30,18 @@ public:
 private:
   int number_;
 };
+
+/// Returns false on failure, with errno set; part of the text may then be written.
+inline bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto count = ::write(descriptor, text.data(), text.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
 
 } // namespace troupe::net

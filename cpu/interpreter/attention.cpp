@@ -111,7 +111,7 @@ Status causal_attention(const Operands& operands) {
   const auto& a = operands.attributes<AttentionAttributes>();
   auto tensors = read_tensors(operands, 0, operands.inputs());
   const auto from = attention_inputs(a, tensors);
-  const auto rows = static_cast<std::size_t>(operands.input(0).shape[0]);
+  const auto rows = operands.input(0).shape.size(0);
   const auto width = static_cast<std::size_t>(a.heads * a.head_dim);
   Values y(rows * width), log_sum_exp;
   for_each_query(a, rows, [&](const Query& q) {

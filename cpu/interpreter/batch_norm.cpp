@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace troupe::cpu {
 
@@ -13,8 +14,7 @@ struct Statistics {
 };
 
 double rows_of(const Values& x, std::size_t channels) {
-  const auto rows = x.size() / channels;
-  return static_cast<double>(rows);
+  return static_cast<double>(x.size() / channels);
 }
 
 Statistics of_batch(const Values& x, std::size_t channels) {
@@ -114,21 +114,17 @@ Status normalize(const Operands& operands) {
 
 namespace {
 
-Values sum(Values a, const Values& b) {
-  for (std::size_t i = 0; i < a.size(); ++i)
-    a[i] += b[i];
-  return a;
-}
-
 /// Returns the gradient of batch norm's result, rounded as if it had been stored. The result may be
 /// the input of a pooling, and its gradient may come in two parts.
 Values gradient_of_result(const Operands& operands) {
   const auto& a = operands.attributes<BatchNormAttributes>();
   if (!a.pooled && !a.add_gradient)
     return operands.read(0);
-  auto dy = a.pooled ? max_pool_gradient(operands.input(1), operands.input(0), *a.pooled,
-                                         operands.read(0), operands.read(7))
-                     : sum(operands.read(0), operands.read(operands.inputs() - 1));
+  auto dy = operands.read(0);
+  if (a.pooled)
+    dy = max_pool_gradient(operands.input(1), operands.input(0), *a.pooled, dy, operands.read(7));
+  else
+    std::ranges::transform(dy, operands.read(operands.inputs() - 1), dy.begin(), std::plus{});
   for (auto& value : dy)
     value = round_to(operands.input(0).dtype, value);
   return dy;

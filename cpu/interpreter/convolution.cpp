@@ -72,7 +72,7 @@ void finish(const Operands& operands, Values& y) {
 
 void write_statistics(const Operands& operands, const Values& y) {
   const auto& type = operands.output(0);
-  const auto channels = static_cast<std::size_t>(type.shape[3]);
+  const auto channels = type.shape.size(3);
   Values sum(channels), sum_of_squares(channels);
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double stored = round_to(type.dtype, y[i]);

@@ -1,3 +1,4 @@
+#include "core/device/dropout_math.hpp"
 #include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
@@ -9,14 +10,16 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls visit(first channel in x, first channel in y) for each pixel that a subsampling takes.
+/// Calls visit(index in x, index in y) for each element that a subsampling takes.
 template <class Visit>
-void for_each_sample(const Shape& x, const Shape& y, std::int64_t stride, Visit visit) {
+void for_each_sample(const Shape& x, const Shape& y, const SubsamplePadAttributes& a, Visit visit) {
   for (std::int64_t n = 0; n < y[0]; ++n)
     for (std::int64_t h = 0; h < y[1]; ++h)
       for (std::int64_t w = 0; w < y[2]; ++w)
-        visit(static_cast<std::size_t>(((n * x[1] + h * stride) * x[2] + w * stride) * x[3]),
-              static_cast<std::size_t>(((n * y[1] + h) * y[2] + w) * y[3]));
+        for (std::int64_t c = 0; c < x[3]; ++c)
+          visit(static_cast<std::size_t>(((n * x[1] + h * a.stride) * x[2] + w * a.stride) * x[3] +
+                                         c),
+                static_cast<std::size_t>(((n * y[1] + h) * y[2] + w) * y[3] + a.pad_before + c));
 }
 
 /// Writes to output 0 the function of each element of input 0.
@@ -105,6 +108,20 @@ Status add(const Operands& operands) {
   return write_each_of_two(operands, std::plus{});
 }
 
+Status dropout(const Operands& operands) {
+  const auto rule = dropout_rule(operands.attributes<DropoutAttributes>());
+  auto y = operands.read(0);
+  const auto words = operands.read(1);
+  const std::vector<std::int32_t> keys(words.begin(), words.end());
+  const auto elements = y.size() / operands.input(1).shape.size(0);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const auto key = dropout_key(keys.data(), i / elements);
+    y[i] = dropout_word(rule, key, i % elements) < rule.bound ? 0 : y[i] * double{rule.scale};
+  }
+  operands.write(0, y);
+  return {};
+}
+
 // Writes the same elements in another type or shape.
 Status cast(const Operands& operands) {
   operands.write(0, operands.read(0));
@@ -119,32 +136,26 @@ Status unflatten(const Operands& operands) {
   return cast(operands);
 }
 
+Status share(const Operands& operands) {
+  return cast(operands);
+}
+
 Status subsample_pad(const Operands& operands) {
-  const auto& a = operands.attributes<SubsamplePadAttributes>();
-  const auto& x_shape = operands.input(0).shape;
-  const auto& y_shape = operands.output(0).shape;
   const auto x = operands.read(0);
-  const auto channels = static_cast<std::size_t>(x_shape[3]);
-  Values y(static_cast<std::size_t>(y_shape.elements()));
-  for_each_sample(x_shape, y_shape, a.stride, [&](std::size_t from, std::size_t to) {
-    for (std::size_t c = 0; c < channels; ++c)
-      y[to + static_cast<std::size_t>(a.pad_before) + c] = x[from + c];
-  });
+  Values y(operands.output(0).shape.count());
+  for_each_sample(operands.input(0).shape, operands.output(0).shape,
+                  operands.attributes<SubsamplePadAttributes>(),
+                  [&](std::size_t from, std::size_t to) { y[to] = x[from]; });
   operands.write(0, y);
   return {};
 }
 
 Status subsample_pad_backward(const Operands& operands) {
-  const auto& a = operands.attributes<SubsamplePadAttributes>();
-  const auto& x_shape = operands.output(0).shape;
-  const auto& y_shape = operands.input(0).shape;
   const auto dy = operands.read(0);
-  const auto channels = static_cast<std::size_t>(x_shape[3]);
-  Values dx(static_cast<std::size_t>(x_shape.elements()));
-  for_each_sample(x_shape, y_shape, a.stride, [&](std::size_t to, std::size_t from) {
-    for (std::size_t c = 0; c < channels; ++c)
-      dx[to + c] = dy[from + static_cast<std::size_t>(a.pad_before) + c];
-  });
+  Values dx(operands.output(0).shape.count());
+  for_each_sample(operands.output(0).shape, operands.input(0).shape,
+                  operands.attributes<SubsamplePadAttributes>(),
+                  [&](std::size_t to, std::size_t from) { dx[to] = dy[from]; });
   operands.write(0, dx);
   return {};
 }

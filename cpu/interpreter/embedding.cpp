@@ -18,10 +18,10 @@ Result<std::vector<std::size_t>> table_rows(const Values& ids, const Shape& tabl
   return rows;
 }
 
-/// Elements of a sequence's rows, in tensors with as many columns as this one.
-std::size_t elements_of_sequence(const Operands& operands, const Tensor& rows) {
-  return static_cast<std::size_t>(operands.attributes<PositionAttributes>().sequence *
-                                  rows.shape[1]);
+/// Elements of a sequence's rows, in tensors with as many columns as input 0.
+std::size_t elements_of_sequence(const Operands& operands) {
+  const auto sequence = operands.attributes<PositionAttributes>().sequence;
+  return static_cast<std::size_t>(sequence * operands.input(0).shape[1]);
 }
 
 } // namespace
@@ -32,7 +32,7 @@ Status embedding(const Operands& operands) {
   const auto table = operands.read(1);
   Values y;
   for (const auto row : rows)
-    for (std::size_t c = 0; c < static_cast<std::size_t>(shape[1]); ++c)
+    for (std::size_t c = 0; c < shape.size(1); ++c)
       y.push_back(table[row + c]);
   operands.write(0, y);
   return {};
@@ -41,9 +41,9 @@ Status embedding(const Operands& operands) {
 Status embedding_backward(const Operands& operands) {
   const auto dy = operands.read(0);
   const auto& shape = operands.output(0).shape;
-  const auto width = static_cast<std::size_t>(shape[1]);
+  const auto width = shape.size(1);
   TROUPE_TRY(const auto rows, table_rows(operands.read(1), shape));
-  Values dtable(static_cast<std::size_t>(shape.elements()));
+  Values dtable(shape.count());
   for (std::size_t i = 0; i < dy.size(); ++i)
     dtable[rows[i / width] + i % width] += dy[i];
   operands.write(0, dtable);
@@ -53,11 +53,11 @@ Status embedding_backward(const Operands& operands) {
 Status position_embedding(const Operands& operands) {
   auto y = operands.read(0);
   const auto table = operands.read(1);
-  const auto elements = elements_of_sequence(operands, operands.input(0));
+  const auto elements = elements_of_sequence(operands);
   const auto& shape = operands.input(1).shape;
   TROUPE_TRY(const auto first,
              operands.read_first(2, operands.attributes<PositionAttributes>().sequence, shape[0]));
-  const auto skipped = first * static_cast<std::size_t>(shape[1]);
+  const auto skipped = first * shape.size(1);
   for (std::size_t i = 0; i < y.size(); ++i)
     y[i] += table[skipped + i % elements];
   operands.write(0, y);
@@ -66,16 +66,11 @@ Status position_embedding(const Operands& operands) {
 
 Status position_embedding_backward(const Operands& operands) {
   const auto dy = operands.read(0);
-  const auto elements = elements_of_sequence(operands, operands.input(0));
-  Values dtable(static_cast<std::size_t>(operands.output(0).shape.elements()));
+  const auto elements = elements_of_sequence(operands);
+  Values dtable(operands.output(0).shape.count());
   for (std::size_t i = 0; i < dy.size(); ++i)
     dtable[i % elements] += dy[i];
   operands.write(0, dtable);
-  return {};
-}
-
-Status share(const Operands& operands) {
-  operands.write(0, operands.read(0));
   return {};
 }
 

@@ -36,6 +36,15 @@ std::vector<std::optional<RankSums>> make_rank_sums(const Graph& graph) {
   return sums;
 }
 
+Status check_dtypes(const Graph& graph, const Node& node) {
+  for (const auto* ids : {&node.inputs, &node.outputs})
+    for (const auto id : *ids)
+      if (graph[id].dtype == DType::f64)
+        return fail(Errc::unsupported, "the interpreter does not support {} ({})",
+                    to_string(DType::f64), graph[id].name);
+  return {};
+}
+
 /// Without a memory plan, no two activations share memory. With one, activations lie where the plan
 /// puts them, which checks the plan. Takes any StorageLayout, codecs included.
 class InterpreterExecutable final : public LoweredExecutable {
@@ -115,7 +124,7 @@ private:
         addresses_[i] = frame.data<std::byte>(id);
         if (!encoded_[i])
           continue;
-        std::vector<float> values(static_cast<std::size_t>(graph_[id].shape.elements()));
+        std::vector<float> values(graph_[id].shape.count());
         if (graph_[id].role == Role::parameter)
           encoded_[i]->codec->decode(stored(id), values);
         addresses_[i] = values.data();
@@ -135,6 +144,23 @@ private:
 };
 
 } // namespace
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch-enum"
+Status run_node(const Graph& graph, const Node& node, std::span<void* const> memory,
+                const RankSumsOfNode& rank_sums) {
+  TROUPE_TRY(check_dtypes(graph, node));
+  const Operands operands{graph, node, memory, rank_sums};
+  switch (node.op) {
+#define TROUPE_OP(name)                                                                            \
+  case Op::name:                                                                                   \
+    return name(operands);
+#include "core/graph/ops.def"
+#undef TROUPE_OP
+  }
+  return fail(Errc::internal, "the interpreter does not support op {}", static_cast<int>(node.op));
+}
+#pragma GCC diagnostic pop
 
 Result<std::unique_ptr<Executable>> compile_interpreter(HostDevice& device, const Graph& graph,
                                                         const CompileOptions& options) {

@@ -99,28 +99,27 @@ struct BatchNorm {
     const auto c = i % mean.size();
     return normalized(i) * scale[c] + shift[c];
   }
-  void reduce(const Operands& operands, std::size_t first, const Values& dz) const;
-};
 
-// With h = (x - mean) * inv_std, M values per channel and k = scale * inv_std, the gradient of x is
-// k * (dz - dshift / M - h * dscale / M) (batch_norm.cpp): linear in dz and x.
-void BatchNorm::reduce(const Operands& operands, std::size_t first, const Values& dz) const {
-  const auto channels = scale.size();
-  const auto rows = static_cast<double>(x.size()) / static_cast<double>(channels);
-  Values dscale(channels), dshift(channels);
-  for (std::size_t i = 0; i < dz.size(); ++i) {
-    dscale[i % channels] += dz[i] * normalized(i);
-    dshift[i % channels] += dz[i];
+  // With h = (x - mean) * inv_std, M values per channel and k = scale * inv_std, the gradient of x
+  // is k * (dz - dshift / M - h * dscale / M) (batch_norm.cpp): linear in dz and x.
+  void reduce(const Operands& operands, std::size_t first, const Values& dz) const {
+    const auto channels = scale.size();
+    const auto rows = static_cast<double>(x.size()) / static_cast<double>(channels);
+    Values dscale(channels), dshift(channels);
+    for (std::size_t i = 0; i < dz.size(); ++i) {
+      dscale[i % channels] += dz[i] * normalized(i);
+      dshift[i % channels] += dz[i];
+    }
+    Values dy_factor(channels), x_factor(channels), offset(channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      dy_factor[c] = scale[c] * inv_std[c];
+      x_factor[c] = -dy_factor[c] * inv_std[c] * dscale[c] / rows;
+      offset[c] = -dy_factor[c] * dshift[c] / rows - x_factor[c] * mean[c];
+    }
+    for (const auto* values : {&dscale, &dshift, &dy_factor, &x_factor, &offset})
+      operands.write(first++, *values);
   }
-  Values dy_factor(channels), x_factor(channels), offset(channels);
-  for (std::size_t c = 0; c < channels; ++c) {
-    dy_factor[c] = scale[c] * inv_std[c];
-    x_factor[c] = -dy_factor[c] * inv_std[c] * dscale[c] / rows;
-    offset[c] = -dy_factor[c] * dshift[c] / rows - x_factor[c] * mean[c];
-  }
-  for (const auto* values : {&dscale, &dshift, &dy_factor, &x_factor, &offset})
-    operands.write(first++, *values);
-}
+};
 
 } // namespace
 

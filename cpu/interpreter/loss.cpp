@@ -75,9 +75,8 @@ double loss_scale(const Operands& operands, std::size_t i = 2) {
 class LogitRows {
 public:
   explicit LogitRows(const Operands& operands)
-      : x{operands.read(0)}, weight{operands.read_weight(1, 0)}, width{static_cast<std::size_t>(
-                                                                     operands.input(1).shape[1])},
-        classes{static_cast<std::size_t>(operands.input(1).shape[0])} {}
+      : x{operands.read(0)}, weight{operands.read_weight(1, 0)},
+        width{operands.input(1).shape.size(1)}, classes{operands.input(1).shape.size(0)} {}
 
   Values operator()(std::size_t row) const {
     Values logits(classes);
@@ -93,7 +92,7 @@ public:
 
 /// Returns the gradient of the logits from their probabilities.
 Values cross_entropy_gradient(const Operands& operands, Values d, const Labels& labels) {
-  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
+  const auto classes = operands.input(0).shape.size(1);
   const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
   const double scale = loss_scale(operands), rows = mean_rows(operands, labels.counted);
   for (std::size_t i = 0; i < d.size(); ++i) {
@@ -122,41 +121,33 @@ struct Differences {
   double counted = 0, elements = 0;
 };
 
-Differences differences_of_values(const Operands& operands) {
+Result<Differences> differences(const Operands& operands) {
+  const auto columns = operands.input(0).shape.size(1);
+  const bool regression = operands.input(1).dtype == DType::f32;
   Differences d{operands.read(0)};
-  const auto target = operands.read(1);
-  const auto columns = static_cast<std::size_t>(operands.input(0).shape[1]);
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    const bool ignored = std::isnan(target[i - i % columns]);
-    d.values[i] = ignored ? 0 : d.values[i] - target[i];
-    d.counted += !ignored && i % columns == 0 ? 1 : 0;
+  const auto target = regression ? operands.read(1) : Values{};
+  Labels labels;
+  if (!regression) {
+    TROUPE_TRY(labels, read_labels(operands, 1, operands.input(0).shape[1]));
+  }
+  for (std::size_t i = 0; i < d.values.size(); ++i) {
+    const auto row = i / columns, c = i % columns;
+    const bool ignored = regression ? std::isnan(target[i - c]) : labels.classes[row] < 0;
+    const double wanted = regression ? target[i] : smoothed(labels.classes[row], c, columns, 0);
+    d.values[i] = ignored ? 0 : d.values[i] - wanted;
+    d.counted += !ignored && c == 0 ? 1 : 0;
   }
   d.elements = mean_rows(operands, d.counted) * static_cast<double>(columns);
   return d;
-}
-
-Result<Differences> differences(const Operands& operands) {
-  if (operands.input(1).dtype == DType::f32)
-    return differences_of_values(operands);
-  auto values = operands.read(0);
-  const auto columns = static_cast<double>(operands.input(0).shape[1]);
-  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
-  TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto label = labels.classes[i / classes];
-    values[i] = label < 0 ? 0 : values[i] - smoothed(label, i % classes, classes, 0);
-  }
-  return Differences{std::move(values), labels.counted,
-                     mean_rows(operands, labels.counted) * columns};
 }
 
 } // namespace
 
 Status softmax_cross_entropy(const Operands& operands) {
   const auto logits = operands.read(0);
-  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
+  const auto classes = operands.input(0).shape.size(1);
   TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
-  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  const auto& a = operands.attributes<LossAttributes>();
   Values probabilities;
   double loss = 0;
   for (std::size_t n = 0; n < labels.classes.size(); ++n) {
@@ -165,10 +156,10 @@ Status softmax_cross_entropy(const Operands& operands) {
     probabilities.insert(probabilities.end(), p.begin(), p.end());
     if (labels.classes[n] < 0)
       continue;
-    loss += row_loss(row, classes, log_sum_exp(row, classes), labels.classes[n], smoothing);
+    loss += row_loss(row, classes, log_sum_exp(row, classes), labels.classes[n],
+                     double{a.label_smoothing});
   }
   const double rows = mean_rows(operands, labels.counted);
-  const auto& a = operands.attributes<LossAttributes>();
   if (a.gradient) {
     for (auto& value : probabilities)
       value = round_to(DType::f32, value); // as if they had been stored

@@ -2,20 +2,12 @@
 
 namespace troupe::cpu {
 
-namespace {
-
-std::size_t dim(const Tensor& tensor, std::size_t i) {
-  return static_cast<std::size_t>(tensor.shape[i]);
-}
-
-} // namespace
-
 // y[n][o] = sum over i of x[n][i] * weight[o][i], plus bias[o]
 Status matmul(const Operands& operands) {
   const auto x = operands.read(0), weight = operands.read_weight(1, 0);
   const auto shift = operands.inputs() == 3 ? operands.read(2) : Values{};
-  const auto rows = dim(operands.input(0), 0), in = dim(operands.input(0), 1),
-             out = dim(operands.input(1), 0);
+  const auto rows = operands.input(0).shape.size(0), in = operands.input(0).shape.size(1),
+             out = operands.input(1).shape.size(0);
   Values y(rows * out);
   for (std::size_t n = 0; n < rows; ++n)
     for (std::size_t o = 0; o < out; ++o) {
@@ -30,8 +22,8 @@ Status matmul(const Operands& operands) {
 
 Status matmul_backward_data(const Operands& operands) {
   const auto dy = operands.read(0), weight = operands.read_weight(1, 0);
-  const auto rows = dim(operands.input(0), 0), out = dim(operands.input(0), 1),
-             in = dim(operands.input(1), 1);
+  const auto rows = operands.input(0).shape.size(0), out = operands.input(0).shape.size(1),
+             in = operands.input(1).shape.size(1);
   Values dx(rows * in);
   for (std::size_t n = 0; n < rows; ++n)
     for (std::size_t o = 0; o < out; ++o)
@@ -43,8 +35,8 @@ Status matmul_backward_data(const Operands& operands) {
 
 Status matmul_backward_weight(const Operands& operands) {
   const auto dy = operands.read(0), x = operands.read(1);
-  const auto rows = dim(operands.input(0), 0), out = dim(operands.input(0), 1),
-             in = dim(operands.input(1), 1);
+  const auto rows = operands.input(0).shape.size(0), out = operands.input(0).shape.size(1),
+             in = operands.input(1).shape.size(1);
   Values dweight(out * in);
   for (std::size_t n = 0; n < rows; ++n)
     for (std::size_t o = 0; o < out; ++o)
@@ -65,7 +57,7 @@ Status bias(const Operands& operands) {
 
 Status bias_backward(const Operands& operands) {
   const auto dy = operands.read(0);
-  Values dbias(dim(operands.input(0), 1));
+  Values dbias(operands.input(0).shape.size(1));
   for (std::size_t i = 0; i < dy.size(); ++i)
     dbias[i % dbias.size()] += dy[i];
   operands.write(0, dbias);

@@ -3,7 +3,6 @@
 // time, in forward, and again in backward. Products are those of small_products.hpp, in f32. There
 // may be more positions of keys and values than of queries, in another type: caches.
 #include "cpu/kernels/detail/attention_rows.hpp"
-#include "cpu/kernels/detail/transpose.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
@@ -99,7 +98,7 @@ void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, floa
                t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
         const auto attended = scores_of(scores, row, t).attended(s.first + query + row + 1);
-        const auto [most, sum] = attended.exponentiate(1.0f);
+        const auto [most, sum] = attended.exponentiate();
         inverse[row] = 1.0f / sum;
         if (a.log_sum_exp)
           a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
@@ -149,8 +148,7 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
       for (std::size_t row = 0; row < t.rows; ++row) {
         const auto probabilities = scores_of(p, row, t).attended(query + row + 1);
         const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
-        probabilities.for_each(
-            [&](float score, std::size_t) { return exponential(score - total); });
+        probabilities.for_each([&](float score) { return exponential(score - total); });
         const float mean =
             row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);
         multiply_differences(scores_of(dp, row, t).attended(query + row + 1), probabilities, mean);
@@ -193,7 +191,7 @@ void attention_row(const AttentionRow<T>& a, float* scratch) {
     }
     for (std::size_t key = 0; key < a.keys; ++key)
       scores.first[key] = row_product(q, a.k + key * a.head_dim, a.head_dim);
-    const float inverse = 1.0f / scores.attended(a.keys).exponentiate(1.0f).sum;
+    const float inverse = 1.0f / scores.attended(a.keys).exponentiate().sum;
     for (std::size_t key = 0; key < a.keys; ++key)
       add_times(y, scores.first[key], a.v + key * a.head_dim, a.head_dim);
     for (std::size_t c = 0; c < a.head_dim; ++c)

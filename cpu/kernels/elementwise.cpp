@@ -152,6 +152,74 @@ void add_rows(const T* __restrict x, Rows rows, float* __restrict sums) {
       sums[c] += load(x, c);
 }
 
+constexpr std::size_t blocks_at_once = 64, words_at_once = 4 * blocks_at_once;
+
+/// Computes the words of the blocks from `first` on by Philox4x32-10. core/random.hpp has the same
+/// function for one block, but it must not be compiled here.
+void draw(const DropoutMask& mask, std::uint32_t first, std::uint32_t* __restrict words) {
+  std::uint32_t c0[blocks_at_once], c1[blocks_at_once], c2[blocks_at_once], c3[blocks_at_once];
+  for (std::size_t i = 0; i < blocks_at_once; ++i) {
+    c0[i] = first + static_cast<std::uint32_t>(i);
+    c1[i] = mask.counter[1];
+    c2[i] = mask.counter[2];
+    c3[i] = mask.counter[3];
+  }
+  auto k0 = static_cast<std::uint32_t>(mask.key), k1 = static_cast<std::uint32_t>(mask.key >> 32);
+  for (int round = 0; round < philox_rounds; ++round) {
+    for (std::size_t i = 0; i < blocks_at_once; ++i) {
+      const std::uint64_t p0 = std::uint64_t{philox_factor_0} * c0[i];
+      const std::uint64_t p1 = std::uint64_t{philox_factor_1} * c2[i];
+      c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
+      c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
+      c1[i] = static_cast<std::uint32_t>(p1);
+      c3[i] = static_cast<std::uint32_t>(p0);
+    }
+    k0 += philox_key_step_0;
+    k1 += philox_key_step_1;
+  }
+  for (std::size_t i = 0; i < blocks_at_once; ++i) {
+    words[4 * i] = c0[i];
+    words[4 * i + 1] = c1[i];
+    words[4 * i + 2] = c2[i];
+    words[4 * i + 3] = c3[i];
+  }
+}
+
+template <class T>
+void dropout(const DropoutMask& mask, const T* x, T* y, std::size_t elements) {
+  std::uint32_t words[words_at_once];
+  std::size_t skipped = mask.first % 4; // words before the first element's
+  for (std::size_t done = 0; done < elements; skipped = 0) {
+    draw(mask, static_cast<std::uint32_t>((mask.first + done) / 4), words);
+    const std::size_t room = words_at_once - skipped, left = elements - done;
+    const std::size_t count = left < room ? left : room;
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = load(x, done + i) * mask.scale;
+      store(y, done + i, words[skipped + i] < mask.bound ? 0.0f : value);
+    }
+    done += count;
+  }
+}
+
+/// Rotates element i of a head with the element half a head later.
+template <class T>
+void rope(const T* x, T* y, const Rotation& rotation) {
+  const std::size_t half = rotation.half;
+  const float* const cosines = rotation.cosines;
+  const float* const sines = rotation.sines;
+  for (std::size_t head = 0; head < rotation.heads; ++head) {
+    const std::size_t at = 2 * half * head;
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < half; ++i) {
+      const float first = load(x, at + i), second = load(x, at + half + i);
+      const float cosine = cosines[i], sine = sines[i] * rotation.direction;
+      store(y, at + i, first * cosine - second * sine);
+      store(y, at + half + i, second * cosine + first * sine);
+    }
+  }
+}
+
 } // namespace
 
 void set_elementwise(Kernels& kernels) {
@@ -167,6 +235,8 @@ void set_elementwise(Kernels& kernels) {
     typed.swiglu_backward = swiglu_backward<T>;
     typed.add = add_elements<T>;
     typed.add_rows = add_rows<T>;
+    typed.dropout = dropout<T>;
+    typed.rope = rope<T>;
   });
 }
 

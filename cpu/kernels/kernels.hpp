@@ -5,51 +5,31 @@
 #include "core/device/quantized.hpp"
 #include "core/random.hpp"
 #include "cpu/kernels/detail/views.hpp"
-#include "cpu/kernels/logits.hpp"
-#include "cpu/kernels/weight_gradient.hpp"
+#include "cpu/kernels/tile_kernels.hpp"
 
 #include <type_traits>
 #include <vector>
 
 namespace troupe::cpu {
 
-/// Rows of a layer norm.
+/// Rows of a layer norm, or of an RMS norm, which has no shift and no mean: these are then null.
 template <class T>
-struct LayerNormRows {
+struct NormRows {
   const T* x;
   T* y;
   std::size_t count, width;
   const float *scale, *shift; ///< by column
   float eps;
-  float *mean, *inv_std; ///< by row, written
+  float *mean, *inv_std; ///< by row, written; inv_std: of an RMS norm, 1 / RMS
 };
 template <class T>
-struct LayerNormBackwardRows {
+struct NormBackwardRows {
   const T *dy, *x;
   T* dx;
   std::size_t count, width;
   const float* scale;          ///< by column
   const float *mean, *inv_std; ///< by row
   float *dscale, *dshift;      ///< by column, added to
-};
-
-/// Rows of an RMS norm; fields as in LayerNormRows.
-template <class T>
-struct RmsNormRows {
-  const T* x;
-  T* y;
-  std::size_t count, width;
-  const float* scale;
-  float eps;
-  float* inv_rms; ///< by row, written
-};
-template <class T>
-struct RmsNormBackwardRows {
-  const T *dy, *x;
-  T* dx;
-  std::size_t count, width;
-  const float *scale, *inv_rms;
-  float* dscale; ///< by column, added to
 };
 
 /// The gradient of y = gate * sigmoid(gate) * up.
@@ -123,10 +103,10 @@ struct TypedKernels {
   /// dx = v * dy_factor + x * x_factor + offset, with BackwardSums' v; the mask has no y.
   void (*backward_input)(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Rows rows,
                          const float* dy_factor, const float* x_factor, const float* offset);
-  void (*layer_norm)(const LayerNormRows<T>& rows);
-  void (*layer_norm_backward)(const LayerNormBackwardRows<T>& rows);
-  void (*rms_norm)(const RmsNormRows<T>& rows);
-  void (*rms_norm_backward)(const RmsNormBackwardRows<T>& rows);
+  void (*layer_norm)(const NormRows<T>& rows);
+  void (*layer_norm_backward)(const NormBackwardRows<T>& rows);
+  void (*rms_norm)(const NormRows<T>& rows);
+  void (*rms_norm_backward)(const NormBackwardRows<T>& rows);
   /// Rotates one row.
   void (*rope)(const T* x, T* y, const Rotation& rotation);
   /// Floats of scratch for one call of attention or attention_backward; linear in the sequence.
@@ -173,11 +153,11 @@ struct TypedKernels {
 #define TROUPE_KERNEL_SOURCES(CALL)                                                                \
   CALL(attention)                                                                                  \
   CALL(batch_norm)                                                                                 \
-  CALL(dropout)                                                                                    \
   CALL(elementwise)                                                                                \
+  CALL(flat)                                                                                       \
   CALL(layer_norm)                                                                                 \
   CALL(pooling)                                                                                    \
-  CALL(quantize) CALL(rope) CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
+  CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
 
 /// One instruction set's kernels. A table of pointers: code compiled for a newer processor must not
 /// be reachable in any other way.

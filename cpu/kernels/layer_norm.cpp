@@ -63,7 +63,7 @@ Sums<float> mean_and_variance(const T* x, std::size_t width) {
 }
 
 template <class T>
-void layer_norm(const LayerNormRows<T>& rows) {
+void layer_norm(const NormRows<T>& rows) {
   const std::size_t w = rows.width;
   const float* __restrict const scale = rows.scale;
   const float* __restrict const shift = rows.shift;
@@ -94,7 +94,7 @@ void add_to_columns(const T* dy, const T* x, float mean, float inv_std, std::siz
 // With h = (x - mean) * inv_std and g = dy * scale: dx = inv_std * (g - mean(g) - h * mean(g * h)).
 // Ba, Kiros & Hinton 2016.
 template <class T>
-void layer_norm_backward(const LayerNormBackwardRows<T>& rows) {
+void layer_norm_backward(const NormBackwardRows<T>& rows) {
   const std::size_t w = rows.width;
   const float* __restrict const scale = rows.scale;
   for (std::size_t row = 0; row < rows.count; ++row) {
@@ -117,7 +117,7 @@ void layer_norm_backward(const LayerNormBackwardRows<T>& rows) {
 }
 
 template <class T>
-void rms_norm(const RmsNormRows<T>& rows) {
+void rms_norm(const NormRows<T>& rows) {
   const std::size_t w = rows.width;
   const float* __restrict const scale = rows.scale;
   for (std::size_t row = 0; row < rows.count; ++row) {
@@ -129,7 +129,7 @@ void rms_norm(const RmsNormRows<T>& rows) {
     });
     const float mean = squares.first / static_cast<float>(w);
     const float inv_rms = 1.0f / __builtin_sqrtf(mean + rows.eps);
-    rows.inv_rms[row] = inv_rms;
+    rows.inv_std[row] = inv_rms;
 #pragma GCC ivdep
     for (std::size_t c = 0; c < w; ++c)
       store(y, c, load(x, c) * inv_rms * scale[c]);
@@ -138,7 +138,7 @@ void rms_norm(const RmsNormRows<T>& rows) {
 
 // With h = x * inv_rms and g = dy * scale: dx = inv_rms * (g - h * mean(g * h)).
 template <class T>
-void rms_norm_backward(const RmsNormBackwardRows<T>& rows) {
+void rms_norm_backward(const NormBackwardRows<T>& rows) {
   const std::size_t w = rows.width;
   const float* __restrict const scale = rows.scale;
   float* __restrict const dscale = rows.dscale;
@@ -146,7 +146,7 @@ void rms_norm_backward(const RmsNormBackwardRows<T>& rows) {
     const T* const dy = rows.dy + row * w;
     const T* const x = rows.x + row * w;
     T* const dx = rows.dx + row * w;
-    const float inv_rms = rows.inv_rms[row];
+    const float inv_rms = rows.inv_std[row];
     const auto sums = sum_over(w, [=]<class V>(V, std::size_t c) {
       return Sums<V>{get<V>(dy, c) * get<V>(scale, c) * (get<V>(x, c) * inv_rms), V{}};
     });

@@ -9,12 +9,6 @@ namespace troupe::cpu::TROUPE_VARIANT {
 Kernels table() {
   Kernels kernels{};
   kernels.name = TROUPE_TEXT(TROUPE_VARIANT);
-  kernels.add = add;
-  kernels.add_product = add_product;
-  kernels.scale = scale;
-  kernels.squared_norm = squared_norm;
-  kernels.all_finite = all_finite;
-  kernels.optimizer_step = optimizer_step;
 #define TROUPE_SET(source) set_##source(kernels);
   TROUPE_KERNEL_SOURCES(TROUPE_SET)
 #undef TROUPE_SET

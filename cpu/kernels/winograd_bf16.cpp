@@ -2,12 +2,36 @@
 // each tile of 2x2 outputs and the 4x4 inputs that it depends on are transformed in f32 and rounded
 // to bf16; in between there are 16 products of matrices of bf16, one for each point, added up in
 // f32.
-#include "cpu/kernels/detail/winograd_bf16_points.hpp"
 #include "cpu/kernels/detail/winograd_tiles.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
+
+// F(2, 3): the products at the points 0, 1, -1 and infinity (A. Lavin and S. Gray, "Fast Algorithms
+// for Convolutional Neural Networks", 2015). All factors but one half are 1 or -1, so that values
+// are rounded to bf16 only once.
+
+/// Transforms four neighbours of an input.
+inline void transform_four(const Vector (&d)[4], Vector (&v)[4]) {
+  v[0] = d[0] - d[2];
+  v[1] = d[1] + d[2];
+  v[2] = d[2] - d[1];
+  v[3] = d[1] - d[3];
+}
+
+inline void transform_three_weights(const Vector (&g)[3], Vector (&u)[4]) {
+  const Vector even = 0.5f * (g[0] + g[2]), odd = 0.5f * g[1];
+  u[0] = g[0];
+  u[1] = even + odd;
+  u[2] = even - odd;
+  u[3] = g[2];
+}
+
+inline void transform_two_outputs(const Vector (&m)[4], Vector (&y)[2]) {
+  y[0] = m[0] + m[1] + m[2];
+  y[1] = m[1] - m[2] - m[3];
+}
 
 constexpr std::size_t points = winograd_bf16_points;
 /// Tiles processed at once: their matrices stay in the second-level cache.

@@ -1,7 +1,6 @@
 // Attention by our kernels: the library has none.
 #include "cpu/detail/sequence_places.hpp"
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <algorithm>
 
@@ -13,11 +12,12 @@ namespace {
 class AttentionPlan {
 public:
   AttentionPlan(const Graph& graph, const Node& node, TensorId q)
-      : a_{std::get<AttentionAttributes>(node.attributes)},
-        rows_{static_cast<std::size_t>(graph[q].shape[0])}, in_one_{graph[q].shape[1] !=
-                                                                    a_.heads * a_.head_dim} {}
+      : a_{std::get<AttentionAttributes>(node.attributes)}, rows_{graph[q].shape.size(0)},
+        in_one_{graph[q].shape[1] != a_.heads * a_.head_dim} {}
 
-  bool in_one() const { return in_one_; }
+  /// Inputs with keys and values, counted from the queries'.
+  std::size_t k() const { return in_one_ ? 0 : 1; }
+  std::size_t v() const { return in_one_ ? 0 : 2; }
   std::size_t head_dim() const { return size(a_.head_dim); }
   /// Operations of a product of all rows with `keys` keys or values. On average a row uses half of
   /// them, those before it.
@@ -64,100 +64,57 @@ private:
 };
 
 /// Threads take parts, each with scratch memory of its own.
-class AttentionStep : public Step {
+class AttentionLanes {
 public:
-  /// `floats`: scratch floats of a part. `products`: number of products of all rows with all keys
-  /// or values.
-  AttentionStep(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
-                std::size_t floats, double products)
-      : node_{node}, plan_{plan}, lanes_{std::min(plan.parts(), static_cast<std::size_t>(
-                                                                    lowering.options.threads))},
-        lane_bytes_{aligned(floats * sizeof(float))} {
-    name = to_string(node.op);
-    operations = products * plan.operations(plan.shape().sequence);
-  }
+  /// `floats`: scratch floats of a part.
+  AttentionLanes(const Lowering& lowering, const AttentionPlan& plan, std::size_t floats)
+      : parts_{plan.parts()}, lanes_{std::min(parts_,
+                                              static_cast<std::size_t>(lowering.options.threads))},
+        lane_bytes_{aligned(floats * sizeof(float))} {}
 
-  std::size_t scratch_bytes() const override { return lanes_ * lane_bytes_; }
-
-protected:
+  std::size_t scratch_bytes() const { return lanes_ * lane_bytes_; }
   /// Calls work(part, scratch) for every part.
   template <class Work>
-  void for_parts(const Frame& frame, Work work) const {
-    parallel_lanes(lanes_, plan_.parts(), [&](std::size_t part, std::size_t lane) {
+  void run(const Frame& frame, Work work) const {
+    parallel_lanes(lanes_, parts_, [&](std::size_t part, std::size_t lane) {
       work(part, reinterpret_cast<float*>(frame.scratch() + lane * lane_bytes_));
     });
   }
 
-  Node node_;
-  AttentionPlan plan_;
-
 private:
-  std::size_t lanes_, lane_bytes_;
+  std::size_t parts_, lanes_, lane_bytes_;
 };
 
-template <class T>
-class Attention final : public AttentionStep {
-public:
-  Attention(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
-      : AttentionStep{lowering, node, plan,
-                      kernels().of<T>().attention_scratch(plan.shape(), false), 2} {
-  } // scores, and weighted values
-
-  Status run(const Frame& frame) override {
-    const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
-    for_parts(frame, [&](std::size_t part, float* scratch) {
-      kernels().of<T>().attention(
-          plan_.shape(),
-          {.q = frame.data<T>(node_.inputs[0]) + plan_.q(part),
-           .k = frame.data<T>(node_.inputs[k]) + plan_.first_k() + plan_.kv(part),
-           .v = frame.data<T>(node_.inputs[v]) + plan_.first_v() + plan_.kv(part),
-           .y = frame.data<T>(node_.outputs[0]) + plan_.y(part),
-           .log_sum_exp = frame.data<float>(node_.outputs[1]) + plan_.log_sum_exp(part)},
-          scratch);
-    });
-    return {};
-  }
-};
-
-template <class T>
-class AttentionBackward final : public AttentionStep {
-public:
-  AttentionBackward(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
-      : AttentionStep{lowering, node, plan, kernels().of<T>().attention_scratch(plan.shape(), true),
-                      5} {} // scores again, four gradients
-
-  Status run(const Frame& frame) override {
-    const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
-    for_parts(frame, [&](std::size_t part, float* scratch) {
-      const std::size_t at_k = plan_.first_k() + plan_.kv(part);
-      const std::size_t at_v = plan_.first_v() + plan_.kv(part);
-      kernels().of<T>().attention_backward(
-          plan_.shape(),
-          {.dy = frame.data<T>(node_.inputs[0]) + plan_.y(part),
-           .q = frame.data<T>(node_.inputs[1]) + plan_.q(part),
-           .k = frame.data<T>(node_.inputs[1 + k]) + at_k,
-           .v = frame.data<T>(node_.inputs[1 + v]) + at_v,
-           .y = frame.data<T>(node_.inputs[2 + v]) + plan_.y(part),
-           .log_sum_exp = frame.data<float>(node_.inputs[3 + v]) + plan_.log_sum_exp(part),
-           .dq = frame.data<T>(node_.outputs[0]) + plan_.q(part),
-           .dk = frame.data<T>(node_.outputs[k]) + at_k,
-           .dv = frame.data<T>(node_.outputs[v]) + at_v},
-          scratch);
-    });
-    return {};
-  }
-};
+/// Calls attend(kernels, frame, part, scratch) for every part. `products`: number of products of
+/// all rows with all keys or values.
+template <class T, class Attend>
+StepPtr attention_step(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+                       bool backward, double products, Attend attend) {
+  const auto& typed = kernels().of<T>();
+  const AttentionLanes lanes{lowering, plan, typed.attention_scratch(plan.shape(), backward)};
+  auto step = function_step(
+      node, 0, lanes.scratch_bytes(), [lanes, attend, &typed](const NodeFrame& frame) -> Status {
+        lanes.run(frame,
+                  [&](std::size_t part, float* scratch) { attend(typed, frame, part, scratch); });
+        return {};
+      });
+  step->operations = products * plan.operations(plan.shape().sequence);
+  return step;
+}
 
 /// Writes keys and values into the caches, and attends to the caches in place.
 template <class T>
-class CachedAttention final : public AttentionStep {
+class CachedAttention final : public Step {
 public:
   CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan)
-      : AttentionStep{lowering, node, plan,
-                      scratch_floats(plan.shape(), places_of(lowering.graph, node, plan)), 0},
-        cached_{node.inputs.size() - 3}, places_{places_of(lowering.graph, node, plan)} {
+      : node_{node}, plan_{plan}, cached_{node.inputs.size() - 3},
+        places_{lowering.graph[node.inputs[cached_]].shape.size(0) / plan.parts()},
+        lanes_{lowering, plan, scratch_floats(plan.shape(), places_)} {
+    name = to_string(node.op);
     operations = 4 * plan.operations(places_); // with a full cache
   }
+
+  std::size_t scratch_bytes() const override { return lanes_.scratch_bytes(); }
 
   Status run(const Frame& frame) override {
     auto shape = plan_.shape();
@@ -165,7 +122,7 @@ public:
     TROUPE_TRY(check_places(first, static_cast<std::int64_t>(shape.sequence),
                             static_cast<std::int64_t>(places_)));
     shape.first = static_cast<std::size_t>(first);
-    for_parts(frame, [&](std::size_t part, float* scratch) {
+    lanes_.run(frame, [&](std::size_t part, float* scratch) {
       remember(frame, shape, part);
       if (few_rows(shape))
         attend_by_rows(frame, shape, part, scratch);
@@ -176,11 +133,6 @@ public:
   }
 
 private:
-  /// Positions of a cache for a part.
-  static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {
-    const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
-    return static_cast<std::size_t>(keys.shape[0]) / plan.parts();
-  }
   /// For more rows, tiles are faster.
   static bool few_rows(const AttentionShape& shape) { return shape.sequence < 8; }
   /// Scratch floats of a part, for any position of its rows.
@@ -194,9 +146,8 @@ private:
   }
 
   void remember(const Frame& frame, const AttentionShape& shape, std::size_t part) const {
-    const bool apart = !plan_.in_one();
-    const auto* const k = frame.data<T>(node_.inputs[apart ? 1 : 0]) + plan_.first_k();
-    const auto* const v = frame.data<T>(node_.inputs[apart ? 2 : 0]) + plan_.first_v();
+    const auto* const k = frame.data<T>(node_.inputs[plan_.k()]) + plan_.first_k();
+    const auto* const v = frame.data<T>(node_.inputs[plan_.v()]) + plan_.first_v();
     for (std::size_t row = 0; row < shape.sequence; ++row) {
       const std::size_t from = plan_.kv(part) + row * shape.kv_distance;
       const std::size_t to = (shape.first + row) * shape.head_dim;
@@ -230,20 +181,56 @@ private:
           scratch);
   }
 
+  Node node_;
+  AttentionPlan plan_;
   std::size_t cached_; ///< the first of the caches among the inputs
-  std::size_t places_;
+  std::size_t places_; ///< positions of a cache for a part
+  AttentionLanes lanes_;
 };
 
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
-  return typed_step<Attention>(lowering.graph[node.inputs[0]].dtype, lowering, node, plan);
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) {
+    // scores, and weighted values
+    return attention_step<T>(
+        lowering, node, plan, false, 2,
+        [plan](const auto& typed, const NodeFrame& frame, std::size_t part, float* scratch) {
+          typed.attention(plan.shape(),
+                          {.q = frame.in<T>(0) + plan.q(part),
+                           .k = frame.in<T>(plan.k()) + plan.first_k() + plan.kv(part),
+                           .v = frame.in<T>(plan.v()) + plan.first_v() + plan.kv(part),
+                           .y = frame.out<T>(0) + plan.y(part),
+                           .log_sum_exp = frame.out<float>(1) + plan.log_sum_exp(part)},
+                          scratch);
+        });
+  });
 }
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[1]};
-  return typed_step<AttentionBackward>(lowering.graph[node.inputs[1]].dtype, lowering, node, plan);
+  return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) {
+    // scores again, four gradients
+    return attention_step<T>(
+        lowering, node, plan, true, 5,
+        [plan](const auto& typed, const NodeFrame& frame, std::size_t part, float* scratch) {
+          const std::size_t at_k = plan.first_k() + plan.kv(part);
+          const std::size_t at_v = plan.first_v() + plan.kv(part);
+          typed.attention_backward(
+              plan.shape(),
+              {.dy = frame.in<T>(0) + plan.y(part),
+               .q = frame.in<T>(1) + plan.q(part),
+               .k = frame.in<T>(1 + plan.k()) + at_k,
+               .v = frame.in<T>(1 + plan.v()) + at_v,
+               .y = frame.in<T>(2 + plan.v()) + plan.y(part),
+               .log_sum_exp = frame.in<float>(3 + plan.v()) + plan.log_sum_exp(part),
+               .dq = frame.out<T>(0) + plan.q(part),
+               .dk = frame.out<T>(plan.k()) + at_k,
+               .dv = frame.out<T>(plan.v()) + at_v},
+              scratch);
+        });
+  });
 }
 
 Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {

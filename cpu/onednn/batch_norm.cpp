@@ -12,6 +12,17 @@ namespace troupe::cpu {
 
 namespace {
 
+/// Writes elements [from, to) of y.
+template <class T>
+void write_range(const Frame& frame, const Node& node, const Columns& columns,
+                 const ColumnAffine& affine, std::size_t from, std::size_t to) {
+  const auto& a = std::get<BatchNormAttributes>(node.attributes);
+  const auto* const residual = a.add ? frame.data<T>(node.inputs[5]) + from : nullptr;
+  kernels().of<T>().normalize(frame.data<T>(node.inputs[0]) + from, residual,
+                              frame.data<T>(node.outputs[0]) + from, {to - from, columns.width()},
+                              affine.factor.data(), affine.offset.data(), a.relu);
+}
+
 template <class T>
 class BatchNormForward final : public BatchNormStep {
 public:
@@ -84,9 +95,6 @@ private:
   void normalize(const Frame& frame) {
     const auto* const scale = frame.data<float>(node_.inputs[1]);
     const auto* const shift = frame.data<float>(node_.inputs[2]);
-    const auto* const x = frame.data<T>(node_.inputs[0]);
-    const auto* const residual = attributes_.add ? frame.data<T>(node_.inputs[5]) : nullptr;
-    auto* const y = frame.data<T>(node_.outputs[0]);
     affine_->factor.resize(columns_.width());
     affine_->offset.resize(columns_.width());
     for (std::size_t i = 0; i < columns_.width(); ++i) {
@@ -95,9 +103,7 @@ private:
       affine_->offset[i] = shift[c] - mean_[c] * affine_->factor[i];
     }
     columns_.for_ranges([&](std::size_t from, std::size_t to) {
-      kernels().of<T>().normalize(x + from, residual ? residual + from : nullptr, y + from,
-                                  {to - from, columns_.width()}, affine_->factor.data(),
-                                  affine_->offset.data(), attributes_.relu);
+      write_range<T>(frame, node_, columns_, *affine_, from, to);
     });
   }
 
@@ -128,11 +134,7 @@ public:
   void begin(const Frame&, std::size_t) override { written_ = true; }
 
   void consume(const Frame& frame, std::size_t, std::size_t begin, std::size_t end) override {
-    const auto* const residual = attributes_.add ? frame.data<T>(node_.inputs[5]) + begin : nullptr;
-    kernels().of<T>().normalize(frame.data<T>(node_.inputs[0]) + begin, residual,
-                                frame.data<T>(node_.outputs[0]) + begin,
-                                {end - begin, columns_.width()}, affine_->factor.data(),
-                                affine_->offset.data(), attributes_.relu);
+    write_range<T>(frame, node_, columns_, *affine_, begin, end);
   }
 
   Status run(const Frame& frame) override {

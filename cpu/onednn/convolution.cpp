@@ -6,7 +6,6 @@
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/detail/slices.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
-#include "cpu/onednn/detail/winograd_bf16.hpp"
 #include "cpu/onednn/lowering.hpp"
 
 #include <array>
@@ -14,15 +13,6 @@
 namespace troupe::cpu {
 
 namespace {
-
-struct Sizes {
-  std::size_t x, y; ///< elements of one image
-
-  explicit Sizes(const ConvolutionProblem& p)
-      : x{static_cast<std::size_t>(p.height * p.width * p.in)}, y{static_cast<std::size_t>(
-                                                                    p.out_height * p.out_width *
-                                                                    p.out)} {}
-};
 
 /// y = x * weights, or dx from dy: one activation from another, slice by slice.
 class ConvolveActivation final : public Step, public SliceProducer {
@@ -34,9 +24,9 @@ public:
     std::size_t channels = 0; ///< with an epilogue: of y
   };
 
-  ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing, int threads,
+  ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing,
                      Primitive primitive, const ParameterCopy* weights, const Role& role)
-      : node_{node}, stored_{dtype}, widen_{widen}, slicing_{slicing}, threads_{threads},
+      : node_{node}, stored_{dtype}, widen_{widen}, slicing_{slicing},
         primitive_{std::move(primitive)}, weights_{weights}, role_{role}, finish_{node, dtype,
                                                                                   role.epilogue,
                                                                                   role.channels} {
@@ -45,12 +35,13 @@ public:
     const auto room = std::max(role.from_elements, role.epilogue.add ? role.to_elements : 0);
     from_bytes_ = widen ? aligned(images * room * sizeof(float)) : 0;
     to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
+    name = std::string{to_string(node.op)} + " " + primitive_.implementation();
   }
 
   bool writes_slices() const override { return slicing_.side_by_side; }
 
   std::size_t scratch_bytes() const override {
-    return slicing_.workers(threads_) * (library_bytes_ + from_bytes_ + to_bytes_);
+    return slicing_.workers() * (library_bytes_ + from_bytes_ + to_bytes_);
   }
 
   bool by_library_threads() const override { return !slicing_.side_by_side; }
@@ -63,25 +54,24 @@ public:
     const std::size_t size = size_of(stored_);
     const std::size_t from_elements = images * role_.from_elements;
     const std::size_t to_elements = images * role_.to_elements;
-    begin_consumers(frame, slicing_.workers(threads_));
-    for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t slice, std::size_t worker) {
       std::byte* const library =
           frame.scratch() + worker * (library_bytes_ + from_bytes_ + to_bytes_);
       const auto index = static_cast<std::size_t>(slice);
       std::byte* const x = from + index * from_elements * size;
       std::byte* const y = to + index * to_elements * size;
-      if (!widen_) {
+      if (widen_) {
+        auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
+        auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
+        widen_slice(slicing_, stored_, x, wide_x, from_elements);
+        primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
+                       library);
+        finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
+        narrow_slice(slicing_, stored_, wide_y, y, to_elements);
+      } else {
         convolve(frame, x, weights, y, index * to_elements, library);
-        hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
-        return;
       }
-      auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
-      auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
-      widen_slice(slicing_, stored_, x, wide_x, from_elements);
-      primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
-                     library);
-      finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
-      narrow_slice(slicing_, stored_, wide_y, y, to_elements);
       hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};
@@ -106,7 +96,6 @@ private:
   DType stored_; ///< of the activations
   bool widen_;
   Slicing slicing_;
-  int threads_;
   Primitive primitive_;
   const ParameterCopy* weights_;
   Role role_;
@@ -119,19 +108,20 @@ class ConvolveWeights final : public Step {
 public:
   ConvolveWeights(const Node& node, DType stored, const ConvolutionProblem& problem,
                   Primitive primitive, std::optional<Primitive> store)
-      : node_{node}, stored_{stored}, widen_{stored != problem.activations},
-        x_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.x},
-        y_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.y},
+      : node_{node}, x_{stored, stored != problem.activations,
+                        static_cast<std::size_t>(problem.batch) * problem.x_elements()},
+        y_{stored, x_.widen, static_cast<std::size_t>(problem.batch) * problem.y_elements()},
         primitive_{std::move(primitive)}, store_{std::move(store)} {
     library_bytes_ =
         aligned(std::max(primitive_.scratchpad_bytes(), store_ ? store_->scratchpad_bytes() : 0));
-    result_bytes_ = store_ ? aligned(result_description().get_size()) : 0;
-    x_bytes_ = widen_ ? aligned(x_elements_ * sizeof(float)) : 0;
-    y_bytes_ = widen_ ? aligned(y_elements_ * sizeof(float)) : 0;
+    const auto& result = primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
+    result_bytes_ = store_ ? aligned(result.get_size()) : 0;
+    name = std::string{to_string(node.op)} + " " + primitive_.implementation();
+    operations = problem.operations();
   }
 
   std::size_t scratch_bytes() const override {
-    return library_bytes_ + result_bytes_ + x_bytes_ + y_bytes_;
+    return library_bytes_ + result_bytes_ + x_.bytes() + y_.bytes();
   }
 
   bool by_library_threads() const override { return true; }
@@ -139,13 +129,10 @@ public:
   Status run(const Frame& frame) override {
     std::byte* const library = frame.scratch();
     std::byte* const result = library + library_bytes_;
-    auto* dy = frame.data<std::byte>(node_.inputs[0]);
-    auto* x = frame.data<std::byte>(node_.inputs[1]);
+    std::byte* const wide = result + result_bytes_;
+    auto* const x = x_.read(frame.data<std::byte>(node_.inputs[1]), wide);
+    auto* const dy = y_.read(frame.data<std::byte>(node_.inputs[0]), wide + x_.bytes());
     auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
-    if (widen_) {
-      x = widen_all(x, result + result_bytes_, x_elements_);
-      dy = widen_all(dy, result + result_bytes_ + x_bytes_, y_elements_);
-    }
     primitive_.run({{DNNL_ARG_SRC, x},
                     {DNNL_ARG_DIFF_WEIGHTS, store_ ? result : gradient},
                     {DNNL_ARG_DIFF_DST, dy}},
@@ -156,22 +143,11 @@ public:
   }
 
 private:
-  const dnnl::memory::desc& result_description() const {
-    return primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
-  }
-  std::byte* widen_all(const std::byte* source, std::byte* destination,
-                       std::size_t elements) const {
-    widen_together(stored_, source, reinterpret_cast<float*>(destination), elements);
-    return destination;
-  }
-
   Node node_;
-  DType stored_; ///< of the activations
-  bool widen_;
-  std::size_t x_elements_, y_elements_;
+  ReadTensor x_, y_; ///< y_: dy
   Primitive primitive_;
   std::optional<Primitive> store_; ///< if the library's layout is not the parameter's
-  std::size_t library_bytes_, result_bytes_, x_bytes_, y_bytes_;
+  std::size_t library_bytes_, result_bytes_;
 };
 
 auto no_implementation(const Lowering& lowering, const Node& node) {
@@ -186,15 +162,15 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   const DType stored = problem.activations;
   problem.activations = lowering.compute_type(stored);
   const bool widen = stored != problem.activations;
-  const Sizes sizes{problem};
+  const auto x = problem.x_elements(), y = problem.y_elements();
   const double operations = problem.operations();
   const auto slicing = slice_batch(
-      problem.batch, (sizes.x + sizes.y) * sizeof(float),
+      problem.batch, (x + y) * sizeof(float),
       static_cast<std::size_t>(problem.in * problem.out * problem.kernel * problem.kernel) *
           sizeof(float),
       lowering.options.threads);
   problem.batch = slicing.images;
-  const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const ThreadScope scope{slicing.inner_threads()};
   const bool forward = direction == Direction::forward;
   const auto epilogue = forward ? epilogue_of(lowering.options.memory, node) : Epilogue{};
   const auto make = [&](const dnnl::memory::desc* weights) {
@@ -214,15 +190,12 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
     return no_implementation(lowering, node);
   TROUPE_TRY(const auto copy,
              lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS), stored));
+  const auto channels = static_cast<std::size_t>(problem.out);
   const auto role =
-      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST,
-                                         sizes.x,      sizes.y,
-                                         epilogue,     static_cast<std::size_t>(problem.out)}
-              : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, sizes.y, sizes.x};
-  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
-  auto step = std::make_unique<ConvolveActivation>(
-      node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), copy, role);
-  step->name = std::move(name);
+      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, x, y, epilogue, channels}
+              : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, y, x};
+  auto step = std::make_unique<ConvolveActivation>(node, stored, widen, slicing,
+                                                   std::move(*primitive), copy, role);
   step->operations = operations;
   return step;
 }
@@ -241,12 +214,8 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionP
   std::optional<Primitive> store;
   if (given != wanted)
     store = reorder(lowering.library, given, wanted);
-  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
-  auto step = std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
-                                                std::move(store));
-  step->name = std::move(name);
-  step->operations = problem.operations();
-  return step;
+  return std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
+                                           std::move(store));
 }
 
 Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Direction direction) {

@@ -1,18 +1,16 @@
 // Element-wise nodes.
+#include "core/device/dropout_math.hpp"
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/lowering.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace troupe::cpu {
 
 namespace {
-
-std::size_t elements(const Tensor& tensor) {
-  return static_cast<std::size_t>(tensor.shape.elements());
-}
 
 /// A range of a node's tensors.
 template <class In, class Out>
@@ -78,47 +76,25 @@ private:
   bool done_ = false;
 };
 
-template <class Kernel>
-Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel kernel) {
-  const auto& x = lowering.graph[node.inputs[0]];
-  return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<Elementwise<T, T, Kernel>>(node, elements(x), kernel);
-  });
-}
-
 template <class In, class Out, class Kernel>
-StepPtr conversion(const Node& node, std::size_t elements, Kernel kernel) {
+StepPtr elementwise(const Node& node, std::size_t elements, Kernel kernel) {
   return std::make_unique<Elementwise<In, Out, Kernel>>(node, elements, kernel);
 }
 
-template <class T>
-StepPtr narrowing(const Node& node, std::size_t elements) {
-  return conversion<float, T>(node, elements, [](const auto&, const auto& p) {
-    kernels().of<T>().narrow(p.a, p.to, p.elements);
-  });
-}
-
-template <class T>
-StepPtr widening(const Node& node, std::size_t elements) {
-  return conversion<T, float>(node, elements,
-                              [](const auto& k, const auto& p) { k.widen(p.a, p.to, p.elements); });
-}
-
-/// Copies the same bytes to a tensor of another shape.
-StepPtr copy_step(const Lowering& lowering, const Node& node) {
+template <class Kernel>
+Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel kernel) {
   const auto& x = lowering.graph[node.inputs[0]];
-  const std::size_t size = elements(x) * size_of(x.dtype);
-  return function_step(node, static_cast<double>(2 * size), 0,
-                       [size](const NodeFrame& frame) -> Status {
-                         const auto* const from = frame.in<std::byte>(0);
-                         auto* const to = frame.out<std::byte>(0);
-                         if (from != to) // the memory plan may have placed both at the same address
-                           parallel_for(size, elementwise_grain * sizeof(float),
-                                        [&](std::size_t begin, std::size_t end) {
-                                          std::memmove(to + begin, from + begin, end - begin);
-                                        });
-                         return {};
-                       });
+  return with_element(x.dtype,
+                      [&]<class T>(T) { return elementwise<T, T>(node, x.shape.count(), kernel); });
+}
+
+DropoutMask mask_of(const DropoutRule& rule, std::uint64_t key, std::size_t first) {
+  const auto counter = dropout_counter(rule, 0);
+  return {.key = key,
+          .counter = {counter[0], counter[1], counter[2], counter[3]},
+          .bound = rule.bound,
+          .scale = rule.scale,
+          .first = first};
 }
 
 } // namespace
@@ -154,9 +130,9 @@ Result<StepPtr> lower_swiglu(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.graph[node.inputs[0]];
-  const auto bytes = static_cast<double>(5 * elements(dy) * size_of(dy.dtype));
+  const auto bytes = static_cast<double>(5 * dy.shape.count() * size_of(dy.dtype));
   return with_element(dy.dtype, [&]<class T>(T) {
-    return parallel_step(node, bytes, elements(dy), elementwise_grain,
+    return parallel_step(node, bytes, dy.shape.count(), elementwise_grain,
                          [](const NodeFrame& frame, std::size_t begin, std::size_t end) {
                            kernels().of<T>().swiglu_backward({.dy = frame.in<T>(0) + begin,
                                                               .gate = frame.in<T>(1) + begin,
@@ -173,30 +149,74 @@ Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
                      [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });
 }
 
+/// Threads take ranges of elements, which may begin and end within a sample.
+Result<StepPtr> lower_dropout(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const auto of_sample = x.shape.count() / lowering.graph[node.inputs[1]].shape.size(0);
+  const auto rule = dropout_rule(std::get<DropoutAttributes>(node.attributes));
+  const auto bytes = static_cast<double>(2 * x.shape.count() * size_of(x.dtype));
+  return with_element(x.dtype, [&]<class T>(T) {
+    return parallel_step(
+        node, bytes, x.shape.count(), elementwise_grain,
+        [rule, of_sample](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+          const auto* const from = frame.in<T>(0);
+          const auto* const keys = frame.in<std::int32_t>(1);
+          auto* const to = frame.out<T>(0);
+          while (begin < end) {
+            const auto sample = begin / of_sample, first = begin % of_sample;
+            const auto count = std::min(of_sample - first, end - begin);
+            const auto mask = mask_of(rule, dropout_key(keys, sample), first);
+            kernels().of<T>().dropout(mask, from + begin, to + begin, count);
+            begin += count;
+          }
+        });
+  });
+}
+
+/// Copies the same bytes to a tensor of another shape.
+Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const std::size_t size = x.shape.count() * size_of(x.dtype);
+  return function_step(node, static_cast<double>(2 * size), 0,
+                       [size](const NodeFrame& frame) -> Status {
+                         const auto* const from = frame.in<std::byte>(0);
+                         auto* const to = frame.out<std::byte>(0);
+                         if (from != to) // the memory plan may have placed both at the same address
+                           parallel_for(size, elementwise_grain * sizeof(float),
+                                        [&](std::size_t begin, std::size_t end) {
+                                          std::memmove(to + begin, from + begin, end - begin);
+                                        });
+                         return {};
+                       });
+}
+
 /// Casts f32 to a 16-bit type, or back.
 Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
   const DType from = x.dtype, to = lowering.graph[node.outputs[0]].dtype;
   if (from == to)
-    return copy_step(lowering, node);
+    return lower_flatten(lowering, node);
   if (from != DType::f32 && to != DType::f32)
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
                 to_string(to));
   return with_element(from == DType::f32 ? to : from, [&]<class T>(T) {
-    return from == DType::f32 ? narrowing<T>(node, elements(x)) : widening<T>(node, elements(x));
+    return from == DType::f32
+               ? elementwise<float, T>(node, x.shape.count(),
+                                       [](const auto&, const auto& p) {
+                                         kernels().of<T>().narrow(p.a, p.to, p.elements);
+                                       })
+               : elementwise<T, float>(node, x.shape.count(), [](const auto& k, const auto& p) {
+                   k.widen(p.a, p.to, p.elements);
+                 });
   });
 }
 
-Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
-  return copy_step(lowering, node);
-}
-
 Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
-  return copy_step(lowering, node);
+  return lower_flatten(lowering, node);
 }
 
 Result<StepPtr> lower_unflatten(Lowering& lowering, const Node& node) {
-  return copy_step(lowering, node);
+  return lower_flatten(lowering, node);
 }
 
 } // namespace troupe::cpu

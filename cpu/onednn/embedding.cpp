@@ -2,8 +2,7 @@
 // each thread has its own columns.
 #include "core/fail.hpp"
 #include "cpu/detail/sequence_places.hpp"
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <algorithm>
 
@@ -16,9 +15,7 @@ struct TableShape {
   std::size_t rows, width, table_rows;
 
   TableShape(const Tensor& rows_, const Tensor& table)
-      : rows{static_cast<std::size_t>(rows_.shape[0])}, width{static_cast<std::size_t>(
-                                                            rows_.shape[1])},
-        table_rows{static_cast<std::size_t>(table.shape[0])} {}
+      : rows{rows_.shape.size(0)}, width{rows_.shape.size(1)}, table_rows{table.shape.size(0)} {}
   /// Bytes of all rows, `times` times.
   double bytes(std::size_t times) const {
     return static_cast<double>(times * rows * width * sizeof(float));

@@ -5,7 +5,6 @@
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/lowering.hpp"
-#include "cpu/onednn/profile.hpp"
 #include "cpu/parallel.hpp"
 
 #include <algorithm>
@@ -22,18 +21,15 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-bool is_joined(const Node& node) {
-  if (const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes))
-    return a->prologue || a->statistics || a->batch_norm_relu || a->padded_channels > 0;
-  const auto* const a = std::get_if<PoolAttributes>(&node.attributes);
-  return a && a->prologue;
-}
-
 /// Refuses nodes that passes for other devices have fused.
 Status check_supported(const Graph& graph) {
-  for (const auto& node : graph.nodes)
-    if (is_joined(node))
+  for (const auto& node : graph.nodes) {
+    const auto* const c = std::get_if<Conv2dAttributes>(&node.attributes);
+    const auto* const pool = std::get_if<PoolAttributes>(&node.attributes);
+    if ((c && (c->prologue || c->statistics || c->batch_norm_relu || c->padded_channels > 0)) ||
+        (pool && pool->prologue))
       return failure(unsupported(graph, node));
+  }
   return {};
 }
 
@@ -115,11 +111,6 @@ private:
     std::vector<StepPtr> forward, backward;
     std::vector<const ParameterCopy*> copies;
   };
-  /// Profile of one step.
-  struct Timing {
-    double seconds = 0;
-    std::size_t runs = 0;
-  };
 
   Status lower_nodes(Lowering& lowering) {
     std::vector<Step*> steps;
@@ -143,15 +134,11 @@ private:
       for (const auto* steps : {&unit.forward, &unit.backward})
         for (const auto& step : *steps)
           scratch = std::max(scratch, step->scratch_bytes());
-    const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
-                          std::byte*& address) -> Status {
-      TROUPE_TRY(buffer, device_.allocate(bytes, kind));
-      address = buffer->data();
-      return {};
-    };
-    TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
-    TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
-    return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
+    TROUPE_TRY(arena_, device_.allocate(plan_.arena_bytes, MemoryKind::activations));
+    TROUPE_TRY(own_, device_.allocate(lowering.own_bytes, MemoryKind::activations));
+    TROUPE_TRY(scratch_, device_.allocate(scratch, MemoryKind::workspace));
+    memory_ = {arena_->data(), own_->data(), scratch_->data()};
+    return {};
   }
 
   void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
@@ -184,16 +171,13 @@ private:
 
   /// Enqueues steps that either all run on the library's threads or all do not.
   void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library) {
-    auto task = [this, steps, bound = binding(unit)]() -> Status {
+    const auto task = [this, steps, bound = binding(unit)]() -> Status {
       const Frame frame{places_, bound, memory_};
       for (const auto& step : steps)
         TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
       return {};
     };
-    if (by_library)
-      host_stream(stream).enqueue_for_library(std::move(task));
-    else
-      host_stream(stream).enqueue(std::move(task));
+    host_stream(stream).enqueue(task, by_library);
   }
 
   Status run_timed(Step& step, const Frame& frame) {
@@ -209,7 +193,7 @@ private:
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
   bool profiling_ = false;
-  std::map<const Step*, Timing> timings_;
+  std::map<const Step*, ProfileLine> timings_; ///< runs and seconds of each step
 };
 
 } // namespace

@@ -1,8 +1,7 @@
 // Layer and RMS normalization by our kernels. The library has only the former, and not for f16; its
 // backward needs variances, but the op has saved inverse standard deviations.
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 namespace troupe::cpu {
 
@@ -25,66 +24,52 @@ template <class T>
 void add_rows(const NodeFrame& frame, std::size_t width, std::size_t row, std::size_t count,
               float* sums) {
   const std::size_t at = row * width;
-  const auto* const dy = frame.in<T>(0) + at;
-  const auto* const x = frame.in<T>(1) + at;
-  auto* const dx = frame.out<T>(0) + at;
-  const auto* const scale = frame.in<float>(2);
-  const auto* const saved = frame.in<float>(3) + row;
-  if (frame.node.op == Op::rms_norm_backward)
-    kernels().of<T>().rms_norm_backward({dy, x, dx, count, width, scale, saved, sums});
-  else
-    kernels().of<T>().layer_norm_backward({.dy = dy,
-                                           .x = x,
-                                           .dx = dx,
-                                           .count = count,
-                                           .width = width,
-                                           .scale = scale,
-                                           .mean = saved,
-                                           .inv_std = frame.in<float>(4) + row,
-                                           .dscale = sums,
-                                           .dshift = sums + width});
+  const bool layer = frame.node.op == Op::layer_norm_backward;
+  const auto& typed = kernels().of<T>();
+  (layer ? typed.layer_norm_backward
+         : typed.rms_norm_backward)({.dy = frame.in<T>(0) + at,
+                                     .x = frame.in<T>(1) + at,
+                                     .dx = frame.out<T>(0) + at,
+                                     .count = count,
+                                     .width = width,
+                                     .scale = frame.in<float>(2),
+                                     .mean = layer ? frame.in<float>(3) + row : nullptr,
+                                     .inv_std = frame.in<float>(layer ? 4 : 3) + row,
+                                     .dscale = sums,
+                                     .dshift = layer ? sums + width : nullptr});
+}
+
+Result<StepPtr> lower_norm(const Lowering& lowering, const Node& node, float eps) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const RowShape shape{x};
+  return with_element(x.dtype, [&]<class T>(T) {
+    return parallel_step(
+        node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
+        [width = shape.width, eps](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+          const bool layer = frame.node.op == Op::layer_norm;
+          const auto& typed = kernels().of<T>();
+          (layer ? typed.layer_norm
+                 : typed.rms_norm)({.x = frame.in<T>(0) + begin * width,
+                                    .y = frame.out<T>(0) + begin * width,
+                                    .count = end - begin,
+                                    .width = width,
+                                    .scale = frame.in<float>(1),
+                                    .shift = frame.in_or_null<float>(2),
+                                    .eps = eps,
+                                    .mean = layer ? frame.out<float>(1) + begin : nullptr,
+                                    .inv_std = frame.out<float>(layer ? 2 : 1) + begin});
+        });
+  });
 }
 
 } // namespace
 
 Result<StepPtr> lower_layer_norm(Lowering& lowering, const Node& node) {
-  const auto& x = lowering.graph[node.inputs[0]];
-  return with_element(x.dtype, [&]<class T>(T) {
-    const RowShape shape{x};
-    return parallel_step(
-        node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
-        [width = shape.width, eps = std::get<LayerNormAttributes>(node.attributes).eps](
-            const NodeFrame& frame, std::size_t begin, std::size_t end) {
-          kernels().of<T>().layer_norm({.x = frame.in<T>(0) + begin * width,
-                                        .y = frame.out<T>(0) + begin * width,
-                                        .count = end - begin,
-                                        .width = width,
-                                        .scale = frame.in<float>(1),
-                                        .shift = frame.in<float>(2),
-                                        .eps = eps,
-                                        .mean = frame.out<float>(1) + begin,
-                                        .inv_std = frame.out<float>(2) + begin});
-        });
-  });
+  return lower_norm(lowering, node, std::get<LayerNormAttributes>(node.attributes).eps);
 }
 
 Result<StepPtr> lower_rms_norm(Lowering& lowering, const Node& node) {
-  const auto& x = lowering.graph[node.inputs[0]];
-  return with_element(x.dtype, [&]<class T>(T) {
-    const RowShape shape{x};
-    return parallel_step(
-        node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
-        [width = shape.width, eps = std::get<RmsNormAttributes>(node.attributes).eps](
-            const NodeFrame& frame, std::size_t begin, std::size_t end) {
-          kernels().of<T>().rms_norm({.x = frame.in<T>(0) + begin * width,
-                                      .y = frame.out<T>(0) + begin * width,
-                                      .count = end - begin,
-                                      .width = width,
-                                      .scale = frame.in<float>(1),
-                                      .eps = eps,
-                                      .inv_rms = frame.out<float>(1) + begin});
-        });
-  });
+  return lower_norm(lowering, node, std::get<RmsNormAttributes>(node.attributes).eps);
 }
 
 Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) {

@@ -4,20 +4,68 @@
 // tiles, bf16 uses our kernels (linear_cross_entropy_tiles.cpp).
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/head_loss.hpp"
-#include "cpu/onednn/detail/head_tiles.hpp"
-#include "cpu/onednn/detail/logit_chunks.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/matrix_product.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe::cpu {
 
 namespace {
 
-class LinearCrossEntropyStep : public Step {
+/// Rows of `width` values (C) and `classes` logits (V) each.
+struct LogitShape {
+  std::int64_t rows, width, classes;
+
+  /// Rows of a chunk: at least 16, else as many as have logits of at most 128 MiB. The whole weight
+  /// and its gradient are read again for each chunk.
+  std::int64_t chunk() const {
+    constexpr std::int64_t logits = 32 << 20;
+    return std::min(rows, std::max<std::int64_t>(logits / classes, 16));
+  }
+  static std::size_t bytes(std::int64_t rows_, std::int64_t columns) {
+    return aligned(static_cast<std::size_t>(rows_ * columns) * sizeof(float));
+  }
+};
+
+/// The products of a chunk of `rows` rows.
+struct ChunkProducts {
+  std::int64_t rows;
+  MatrixProduct logits;                       ///< x * weight^T
+  std::optional<MatrixProduct> data, weights; ///< dlogits * weight; and += dlogits^T * x
+
+  /// `type`: type of the operands. If it is narrower than f32, gradients of logits are stored in
+  /// the first halves of the f32 rows.
+  ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
+                bool backward)
+      : rows{count}, logits{library,
+                            {count, s.width, false, type},
+                            {s.width, s.classes, true, type},
+                            {count, s.classes}} {
+    if (!backward)
+      return;
+    const auto distance = s.classes * static_cast<std::int64_t>(sizeof(float) / size_of(type));
+    const Matrix x{count, s.width, false, type};
+    data.emplace(library, Matrix{count, s.classes, false, type, distance},
+                 Matrix{s.classes, s.width, false, type}, x);
+    weights.emplace(library, Matrix{s.classes, count, true, type, distance}, x,
+                    Matrix{s.classes, s.width}, ProductTeam::together,
+                    ProductEnd{.accumulate = true});
+  }
+
+  std::size_t scratchpad_bytes() const {
+    std::size_t most = logits.scratchpad_bytes();
+    for (const auto* one : {&data, &weights})
+      if (*one)
+        most = std::max(most, (*one)->scratchpad_bytes());
+    return aligned(most);
+  }
+};
+
+class LinearCrossEntropy final : public Step {
 public:
-  LinearCrossEntropyStep(const Lowering& lowering, const Node& node, bool backward)
-      : node_{node}, head_{lowering.graph, node}, losses_{head_.smoothing(), head_.classes()},
+  LinearCrossEntropy(const Lowering& lowering, const Node& node, bool backward)
+      : node_{node}, backward_{backward}, head_{lowering.graph, node},
         dtype_{lowering.graph[node.inputs[0]].dtype}, multiplied_{lowering.compute_type(dtype_)} {
     const auto &x = lowering.graph[node.inputs[0]].shape,
                &weight = lowering.graph[node.inputs[1]].shape;
@@ -38,7 +86,19 @@ public:
            (widens() ? 2 * wide_bytes() : 0) + (dtype_ == DType::f32 ? 0 : weight_bytes());
   }
 
-protected:
+  Status run(const Frame& frame) override {
+    TROUPE_TRY(const auto count, head_.counted(frame));
+    head_.begin();
+    if (backward_)
+      run_backward(frame, head_.share(frame, count));
+    else
+      run_forward(frame);
+    if (!backward_ || head_.given_by_backward())
+      head_.write(frame, count);
+    return {};
+  }
+
+private:
   /// Some rows and their logits, in memory that later chunks reuse.
   struct Chunk {
     const ChunkProducts& products;
@@ -55,14 +115,12 @@ protected:
     return frame.data<std::byte>(id) +
            static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
   }
-  std::size_t elements(const Chunk& chunk) const {
-    return chunk.rows() * static_cast<std::size_t>(shape_.width);
-  }
+  std::size_t elements(const Chunk& chunk) const { return chunk.rows() * head_.width(); }
   bool widens() const { return dtype_ != multiplied_; }
 
-  /// Calls work(chunk) for all rows in order, with the chunk's logits. `dx`: null if not needed.
+  /// Calls work(chunk) for all rows in order, with the chunk's logits.
   template <class Work>
-  void for_chunks(const Frame& frame, const TensorId* dx, Work work) const {
+  void for_chunks(const Frame& frame, Work work) const {
     auto* const logits = frame.scratch() + library_bytes();
     auto* const weight = logits + LogitShape::bytes(shape_.chunk(), shape_.classes);
     auto* const wide = weight + weight_bytes();
@@ -75,7 +133,7 @@ protected:
       Chunk chunk{products,
                   first,
                   x,
-                  dx ? row_of(frame, *dx, first) : nullptr,
+                  backward_ ? row_of(frame, node_.outputs[0], first) : nullptr,
                   dtype_ == DType::f32 ? frame.data<std::byte>(node_.inputs[1]) : weight,
                   reinterpret_cast<float*>(logits)};
       if (widens()) {
@@ -89,13 +147,41 @@ protected:
     }
   }
 
-  Node node_;
-  HeadLoss head_;
-  RowLosses losses_;
-  DType dtype_, multiplied_; ///< of x, and of the products' operands
-  LogitShape shape_{};
+  /// Calls work(n, logits) for each row n of a chunk.
+  template <class Work>
+  void for_rows(const Chunk& chunk, Work work) const {
+    parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        work(static_cast<std::size_t>(chunk.first) + i, chunk.logits + i * classes());
+    });
+  }
 
-private:
+  void run_forward(const Frame& frame) {
+    const auto labels = head_.labels(frame);
+    auto* const totals = head_.totals(frame);
+    for_chunks(frame, [&](const Chunk& chunk) {
+      for_rows(chunk, [&](std::size_t n, const float* logits) {
+        totals[n] = head_.add(n, logits, labels[n]);
+      });
+    });
+  }
+
+  void run_backward(const Frame& frame, double share) {
+    auto* const dweight = head_.dweight(frame);
+    parallel_for(classes() * head_.width(), elementwise_grain,
+                 [&](std::size_t begin, std::size_t end) {
+                   std::fill(dweight + begin, dweight + end, 0.0f);
+                 });
+    for_chunks(frame, [&](const Chunk& chunk) {
+      for_rows(chunk, [&](std::size_t n, float* logits) {
+        differentiate(frame, n, logits, share);
+        if (multiplied_ != DType::f32)
+          narrow_in_place(logits);
+      });
+      multiply(frame, chunk, dweight);
+    });
+  }
+
   std::size_t library_bytes() const {
     std::size_t most = 0;
     for (const auto& products : products_)
@@ -105,80 +191,24 @@ private:
   std::size_t wide_bytes() const { return LogitShape::bytes(shape_.chunk(), shape_.width); }
   /// Bytes of the weight's copy, which is rounded to the type of x.
   std::size_t weight_bytes() const {
-    return aligned(classes() * static_cast<std::size_t>(shape_.width) * size_of(multiplied_));
+    return aligned(classes() * head_.width() * size_of(multiplied_));
   }
   void round_weight(const float* weight, std::byte* rounded) const {
-    const auto count = classes() * static_cast<std::size_t>(shape_.width);
+    const auto count = classes() * head_.width();
     if (!widens())
       return narrow_together(dtype_, weight, rounded, count);
     auto* const values = reinterpret_cast<float*>(rounded);
-    parallel_for(count, convert_grain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(count, elementwise_grain, [&](std::size_t begin, std::size_t end) {
       std::copy(weight + begin, weight + end, values + begin);
     });
     round_together(dtype_, values, count);
   }
 
-  std::vector<ChunkProducts> products_;
-};
-
-class LinearCrossEntropy final : public LinearCrossEntropyStep {
-public:
-  LinearCrossEntropy(const Lowering& lowering, const Node& node)
-      : LinearCrossEntropyStep{lowering, node, false} {}
-
-  Status run(const Frame& frame) override {
-    const auto labels = head_.labels(frame);
-    TROUPE_TRY(const auto count, count_labels(labels, classes()));
-    auto* const totals = head_.totals(frame);
-    losses_.begin(head_.rows());
-    for_chunks(frame, nullptr, [&](const Chunk& chunk) {
-      parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          const auto n = static_cast<std::size_t>(chunk.first) + i;
-          totals[n] = losses_.add(n, chunk.logits + i * classes(), labels[n]);
-        }
-      });
-    });
-    head_.write(frame, losses_, count);
-    return {};
-  }
-};
-
-class LinearCrossEntropyBackward final : public LinearCrossEntropyStep {
-public:
-  LinearCrossEntropyBackward(const Lowering& lowering, const Node& node)
-      : LinearCrossEntropyStep{lowering, node, true} {}
-
-  Status run(const Frame& frame) override {
-    TROUPE_TRY(const auto count, count_labels(head_.labels(frame), classes()));
-    const double share = head_.share(frame, count);
-    losses_.begin(head_.rows());
-    auto* const dweight = head_.dweight(frame);
-    parallel_for(classes() * head_.width(), convert_grain, [&](std::size_t begin, std::size_t end) {
-      std::fill(dweight + begin, dweight + end, 0.0f);
-    });
-    for_chunks(frame, node_.outputs.data(), [&](const Chunk& chunk) {
-      parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          auto* const logits = chunk.logits + i * classes();
-          differentiate(frame, static_cast<std::size_t>(chunk.first) + i, logits, share);
-          if (multiplied_ != DType::f32)
-            narrow_in_place(logits);
-        }
-      });
-      multiply(frame, chunk, dweight);
-    });
-    if (head_.given_by_backward())
-      head_.write(frame, losses_, count);
-    return {};
-  }
-
-private:
   /// Replaces a row's logits by their gradients.
   void differentiate(const Frame& frame, std::size_t n, float* logits, double share) {
     const auto label = head_.labels(frame)[n];
-    const float total = head_.given_by_backward() ? losses_.add(n, logits, label)
-                                                  : head_.totals_of_forward(frame)[n];
+    const float total =
+        head_.given_by_backward() ? head_.add(n, logits, label) : head_.totals_of_forward(frame)[n];
     if (label < 0) {
       std::fill_n(logits, classes(), 0.0f);
       return;
@@ -206,20 +236,26 @@ private:
                       row_of(frame, node_.outputs[0], chunk.first), elements(chunk));
     chunk.products.weights->run(chunk.logits, chunk.x, dweight, frame.scratch());
   }
+
+  Node node_;
+  bool backward_;
+  HeadLoss head_;
+  DType dtype_, multiplied_; ///< of x, and of the products' operands
+  LogitShape shape_{};
+  std::vector<ChunkProducts> products_;
 };
 
 } // namespace
 
 Result<StepPtr> lower_linear_cross_entropy(Lowering& lowering, const Node& node) {
+  const bool backward = node.op == Op::linear_cross_entropy_backward;
   if (has_head_tiles(lowering, node))
-    return head_by_tiles(lowering, node);
-  return std::make_unique<LinearCrossEntropy>(lowering, node);
+    return head_by_tiles(lowering, node, backward);
+  return std::make_unique<LinearCrossEntropy>(lowering, node, backward);
 }
 
 Result<StepPtr> lower_linear_cross_entropy_backward(Lowering& lowering, const Node& node) {
-  if (has_head_tiles(lowering, node))
-    return head_backward_by_tiles(lowering, node);
-  return std::make_unique<LinearCrossEntropyBackward>(lowering, node);
+  return lower_linear_cross_entropy(lowering, node);
 }
 
 } // namespace troupe::cpu

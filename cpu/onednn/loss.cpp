@@ -1,6 +1,5 @@
 // Losses and counts. They are small: one thread works in double, and sums have a fixed order.
-#include "cpu/onednn/detail/labels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/detail/head_loss.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +15,7 @@ struct Loss {
   bool regression;
 
   Loss(const Graph& graph, const Node& node)
-      : rows{static_cast<std::size_t>(graph[node.inputs[0]].shape[0])},
-        classes{static_cast<std::size_t>(graph[node.inputs[0]].shape[1])},
+      : rows{graph[node.inputs[0]].shape.size(0)}, classes{graph[node.inputs[0]].shape.size(1)},
         regression{graph[node.inputs[1]].dtype == DType::f32} {
     if (const auto* const given = std::get_if<LossAttributes>(&node.attributes))
       attributes = *given;
@@ -31,7 +29,6 @@ struct Loss {
     return frame.in<float>(1) + n * classes;
   }
   const std::int32_t* labels(const NodeFrame& frame) const { return frame.in<std::int32_t>(1); }
-  float* output(const NodeFrame& frame, std::size_t i) const { return frame.out<float>(i); }
   /// Returns the factor of gradients: the loss scale, or 1 without one.
   double scale(const NodeFrame& frame) const {
     const auto* const given = frame.in_or_null<float>(2);
@@ -41,17 +38,13 @@ struct Loss {
   Result<std::size_t> counted(const NodeFrame& frame) const {
     return count_labels({labels(frame), rows}, classes);
   }
-  /// Divisor of sums over rows.
-  double mean_rows(std::size_t counted) const {
-    return attributes.rows > 0 ? attributes.rows : static_cast<double>(counted);
-  }
 };
 
 /// Mean over labelled rows of -sum_c target_c log p_c, target as in Szegedy et al. 2016, section 7.
 Status cross_entropy(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, l.counted(frame));
   const double smoothing = double{l.attributes.label_smoothing};
-  auto* const probabilities = l.output(frame, 1);
+  auto* const probabilities = frame.out<float>(1);
   double loss = 0;
   for (std::size_t n = 0; n < l.rows; ++n) {
     const float* const row = l.values(frame, n);
@@ -70,20 +63,21 @@ Status cross_entropy(const Loss& l, const NodeFrame& frame) {
     loss += (1 - smoothing) * (log_sum - double{row[label]}) +
             smoothing * (log_sum - total / static_cast<double>(l.classes));
   }
-  *l.output(frame, 0) = count > 0 ? static_cast<float>(loss / l.mean_rows(count)) : 0.0f;
-  *l.output(frame, 2) = static_cast<float>(count);
+  *frame.out<float>(0) =
+      count > 0 ? static_cast<float>(loss / mean_divisor(l.attributes, count)) : 0.0f;
+  *frame.out<float>(2) = static_cast<float>(count);
   return {};
 }
 
 Status cross_entropy_backward(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, l.counted(frame));
   const double smoothing = double{l.attributes.label_smoothing};
-  const double share = count > 0 ? l.scale(frame) / l.mean_rows(count) : 0.0;
+  const double share = count > 0 ? l.scale(frame) / mean_divisor(l.attributes, count) : 0.0;
   const double spread = smoothing / static_cast<double>(l.classes);
   for (std::size_t n = 0; n < l.rows; ++n) {
     const auto label = l.labels(frame)[n];
     const float* const p = l.values(frame, n);
-    float* const d = l.output(frame, 0) + n * l.classes;
+    float* const d = frame.out<float>(0) + n * l.classes;
     for (std::size_t c = 0; c < l.classes; ++c) {
       const double target = spread + (static_cast<std::int32_t>(c) == label ? 1 - smoothing : 0.0);
       d[c] = label < 0 ? 0.0f : static_cast<float>((double{p[c]} - target) * share);
@@ -109,7 +103,7 @@ Result<std::size_t> rows_of_errors(const Loss& l, const NodeFrame& frame) {
 
 /// Divisor of the sum over elements.
 double mean_elements(const Loss& l, std::size_t rows) {
-  return l.mean_rows(rows) * static_cast<double>(l.classes);
+  return mean_divisor(l.attributes, rows) * static_cast<double>(l.classes);
 }
 
 double difference(const Loss& l, const NodeFrame& frame, std::size_t n, std::size_t c) {
@@ -129,15 +123,15 @@ Status squared_error(const Loss& l, const NodeFrame& frame) {
       const double d = difference(l, frame, n, c);
       sum += d * d;
     }
-  *l.output(frame, 0) = count > 0 ? static_cast<float>(sum / mean_elements(l, count)) : 0.0f;
-  *l.output(frame, 1) = static_cast<float>(count);
+  *frame.out<float>(0) = count > 0 ? static_cast<float>(sum / mean_elements(l, count)) : 0.0f;
+  *frame.out<float>(1) = static_cast<float>(count);
   return {};
 }
 
 Status squared_error_backward(const Loss& l, const NodeFrame& frame) {
   TROUPE_TRY(const auto count, rows_of_errors(l, frame));
   const double factor = 2 * l.scale(frame), elements = mean_elements(l, count);
-  auto* const out = l.output(frame, 0);
+  auto* const out = frame.out<float>(0);
   for (std::size_t n = 0; n < l.rows; ++n)
     for (std::size_t c = 0; c < l.classes; ++c)
       out[n * l.classes + c] =
@@ -152,7 +146,7 @@ Status correct_rows(const Loss& l, const NodeFrame& frame) {
     const float* const row = l.values(frame, n);
     correct += std::max_element(row, row + l.classes) - row == l.labels(frame)[n] ? 1 : 0;
   }
-  *l.output(frame, 0) = static_cast<float>(correct);
+  *frame.out<float>(0) = static_cast<float>(correct);
   return {};
 }
 

@@ -6,7 +6,6 @@
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/instruction_set.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
-#include "cpu/onednn/detail/winograd_bf16.hpp"
 
 #include <algorithm>
 
@@ -35,12 +34,10 @@ Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph
     TROUPE_TRY(lowering->take_layout(*options.layout));
   else
     lowering->store_parameters();
-  TROUPE_TRY(lowering->place());
+  TROUPE_TRY(auto placed, place_tensors(graph, options.memory, lowering->layout, tensor_alignment));
+  lowering->places = std::move(placed.places);
+  lowering->own_bytes = placed.own_bytes;
   return lowering;
-}
-
-const dnnl::memory::desc& Lowering::stored(TensorId parameter) const {
-  return stored_.at(parameter);
 }
 
 Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::memory::desc& from,
@@ -128,13 +125,6 @@ Status Lowering::take_layout(const StorageLayout& given) {
       return fail(Errc::unsupported, "{} is stored in the layout of another device", slot.name);
     stored_.emplace(*id, blocked ? blocked->description() : plain_weights(slot.shape, DType::f32));
   }
-  return {};
-}
-
-Status Lowering::place() {
-  TROUPE_TRY(auto placed, place_tensors(graph, options.memory, layout, tensor_alignment));
-  places = std::move(placed.places);
-  own_bytes = placed.own_bytes;
   return {};
 }
 

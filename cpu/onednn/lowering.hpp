@@ -1,5 +1,5 @@
 /// State shared by the nodes of a graph during lowering: the library, how parameters are stored,
-/// and copies of them in other layouts.
+/// and copies of them in other layouts. Steps that are functions.
 #pragma once
 
 #include "cpu/engines.hpp"
@@ -7,6 +7,7 @@
 #include "cpu/kernels/kernels.hpp"
 #include "cpu/onednn/detail/primitives.hpp"
 #include "cpu/onednn/detail/step.hpp"
+#include "cpu/parallel.hpp"
 
 #include <functional>
 #include <map>
@@ -60,7 +61,7 @@ public:
   std::map<TensorId, std::shared_ptr<ColumnAffine>> affines; ///< by saved mean
 
   /// The layout in which a weight's parameter is stored.
-  const dnnl::memory::desc& stored(TensorId parameter) const;
+  const dnnl::memory::desc& stored(TensorId parameter) const { return stored_.at(parameter); }
   /// Returns the parameter in the wanted layout, as multiplied with activations of this type; null
   /// if it is stored in that form. `from`: the layout in which it, or its transpose, is stored.
   Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& from,
@@ -89,7 +90,6 @@ private:
 
   Lowering(HostDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, device_{device} {}
-  Status place();
   void store_parameters();
   Status take_layout(const StorageLayout& given);
 
@@ -106,6 +106,44 @@ StepPtr typed_step(DType dtype, Arguments&&... arguments) {
   return with_element(dtype, [&]<class T>(T) -> StepPtr {
     return std::make_unique<StepOf<T>>(std::forward<Arguments>(arguments)...);
   });
+}
+
+using NodeFrame = OfNode<Frame>;
+
+/// Calls run(NodeFrame), which returns a status and may keep state between runs.
+template <class Run>
+class FunctionStep final : public Step {
+public:
+  FunctionStep(const Node& node, std::size_t scratch, Run run)
+      : node_{node}, scratch_{scratch}, run_{std::move(run)} {}
+  Status run(const Frame& frame) override { return run_(NodeFrame{frame, node_}); }
+  std::size_t scratch_bytes() const override { return scratch_; }
+
+private:
+  Node node_;
+  std::size_t scratch_;
+  Run run_;
+};
+
+/// `bytes`: read and written by one run. `scratch`: bytes of scratch memory.
+template <class Run>
+StepPtr function_step(const Node& node, double bytes, std::size_t scratch, Run run) {
+  auto step = std::make_unique<FunctionStep<Run>>(node, scratch, std::move(run));
+  step->name = to_string(node.op);
+  step->bytes = bytes;
+  return step;
+}
+
+/// Calls work(frame, begin, end) for ranges of `count` elements or rows.
+template <class Work>
+StepPtr parallel_step(const Node& node, double bytes, std::size_t count, std::size_t grain,
+                      Work work) {
+  return function_step(
+      node, bytes, 0, [count, grain, work = std::move(work)](const NodeFrame& frame) -> Status {
+        parallel_for(count, grain,
+                     [&](std::size_t begin, std::size_t end) { work(frame, begin, end); });
+        return {};
+      });
 }
 
 /// One of a layer's three products of activations and weights.

@@ -1,8 +1,6 @@
 // Maps the matrix nodes of a graph to products.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/gradient_tiles.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
 #include "cpu/onednn/detail/products.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
 
@@ -24,8 +22,7 @@ bool suits_row_products(const Lowering& lowering, const Node& node) {
 template <class T>
 StepPtr row_products(const Lowering& lowering, const Node& node, const ParameterCopy* copy) {
   const auto &x = lowering.graph[node.inputs[0]], &y = lowering.graph[node.outputs[0]];
-  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  const auto rows = size(x.shape[0]), in = size(x.shape[1]), out = size(y.shape[1]);
+  const auto rows = x.shape.size(0), in = x.shape.size(1), out = y.shape.size(1);
   const auto x_bytes = aligned(in * sizeof(float)), y_bytes = aligned(out * sizeof(float));
   const auto run = [=, type = y.dtype](const NodeFrame& frame) -> Status {
     // a row of x and its result
@@ -54,7 +51,7 @@ Result<StepPtr> lower_row_products(Lowering& lowering, const Node& node) {
   const auto weight = node.inputs[1];
   const ParameterCopy* copy = nullptr;
   if (type != DType::f32) {
-    const auto elements = static_cast<std::size_t>(lowering.graph[weight].shape.elements());
+    const auto elements = lowering.graph[weight].shape.count();
     const auto round = [type, elements](std::byte* parameter, std::byte* to) {
       narrow_together(type, reinterpret_cast<const float*>(parameter), to, elements);
     };
@@ -63,13 +60,13 @@ Result<StepPtr> lower_row_products(Lowering& lowering, const Node& node) {
   return with_element(type, [&]<class T>(T) { return row_products<T>(lowering, node, copy); });
 }
 
-/// y = x + bias, row by row.
+/// y = x + bias, row by row; the bias is the last input. With a product, its result is x.
 class AddBias final : public Step {
 public:
-  AddBias(const Node& node, StepPtr product, TensorId x, TensorId bias, const Tensor& y)
-      : product_{std::move(product)}, x_{x}, bias_{bias}, y_{node.outputs[0]},
-        rows_{static_cast<std::size_t>(y.shape[0])}, columns_{static_cast<std::size_t>(y.shape[1])},
-        dtype_{y.dtype} {
+  AddBias(const Tensor& y, const Node& node, StepPtr product)
+      : product_{std::move(product)}, x_{product_ ? node.outputs[0] : node.inputs[0]},
+        bias_{node.inputs.back()}, y_{node.outputs[0]}, rows_{y.shape.size(0)},
+        columns_{y.shape.size(1)}, dtype_{y.dtype} {
     name = product_ ? product_->name + " + bias" : "bias";
     operations = product_ ? product_->operations : 0;
   }
@@ -104,25 +101,6 @@ private:
   std::vector<float> factor_;
 };
 
-template <class Product>
-Result<StepPtr> lower_with_weights(Lowering& lowering, const Node& node,
-                                   const ProductProblem& problem) {
-  auto product = std::make_unique<Product>(lowering, node, problem);
-  TROUPE_TRY(product->take_weights(lowering));
-  return product;
-}
-
-Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
-                              Direction direction) {
-  if (direction == Direction::backward_weight && has_gradient_tiles(problem))
-    return gradient_by_tiles(lowering, node, problem);
-  if (direction == Direction::backward_weight)
-    return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
-  if (direction == Direction::forward)
-    return lower_with_weights<ProductForward>(lowering, node, problem);
-  return lower_with_weights<ProductBackwardData>(lowering, node, problem);
-}
-
 /// Whether a product of activations of this type adds the bias itself, before it rounds.
 bool adds_bias(const Lowering& lowering, const Node& node) {
   const auto& y = lowering.graph[node.outputs[0]];
@@ -141,16 +119,9 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
                         .out = shape[0],
                         .stored = rows.dtype,
                         .computed = lowering.compute_type(rows.dtype),
-                        .grid = std::nullopt,
                         .bias = direction == Direction::forward && node.inputs.size() == 3 &&
                                 adds_bias(lowering, node)},
                        direction);
-}
-
-Result<StepPtr> lower_products(Lowering& lowering, const Node& node) {
-  if (suits_row_products(lowering, node))
-    return lower_row_products(lowering, node);
-  return lower_linear(lowering, node, Direction::forward, node.outputs[0], node.inputs[1]);
 }
 
 } // namespace
@@ -162,8 +133,7 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
                          .in = p.in,
                          .out = p.out,
                          .stored = p.activations,
-                         .computed = lowering.compute_type(p.activations),
-                         .grid = std::nullopt};
+                         .computed = lowering.compute_type(p.activations)};
   if (p.stride > 1)
     problem.grid = PixelGrid{p.height, p.width, p.in, p.stride};
   return lower_product(lowering, node, problem, direction);
@@ -171,10 +141,12 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   const auto y = node.outputs[0];
-  TROUPE_TRY(auto step, lower_products(lowering, node));
+  TROUPE_TRY(auto step, suits_row_products(lowering, node)
+                            ? lower_row_products(lowering, node)
+                            : lower_linear(lowering, node, Direction::forward, y, node.inputs[1]));
   if (node.inputs.size() < 3 || adds_bias(lowering, node))
     return step;
-  return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);
+  return std::make_unique<AddBias>(lowering.graph[y], node, std::move(step));
 }
 
 Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node) {
@@ -186,15 +158,13 @@ Result<StepPtr> lower_matmul_backward_weight(Lowering& lowering, const Node& nod
 }
 
 Result<StepPtr> lower_bias(Lowering& lowering, const Node& node) {
-  return std::make_unique<AddBias>(node, nullptr, node.inputs[0], node.inputs[1],
-                                   lowering.graph[node.outputs[0]]);
+  return std::make_unique<AddBias>(lowering.graph[node.outputs[0]], node, nullptr);
 }
 
 /// dbias = sum over rows of dy.
 Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.graph[node.inputs[0]];
-  const auto rows = static_cast<std::size_t>(dy.shape[0]),
-             columns = static_cast<std::size_t>(dy.shape[1]);
+  const auto rows = dy.shape.size(0), columns = dy.shape.size(1);
   const RowSums sums{columns, static_cast<std::size_t>(lowering.options.threads)};
   const auto bytes = static_cast<double>(rows * columns * size_of(dy.dtype));
   auto step = with_element(dy.dtype, [&]<class T>(T) {

@@ -1,6 +1,5 @@
 // Pooling and the parameter-free shortcut.
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <cstring>
 
@@ -8,23 +7,22 @@ namespace troupe::cpu {
 
 namespace {
 
-PoolShape pool_shape(const Graph& graph, const Node& node, TensorId big, TensorId small) {
-  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-  const auto &x = graph[big].shape, &y = graph[small].shape;
-  const auto& a = std::get<PoolAttributes>(node.attributes);
-  return {size(x[0]), size(x[1]),       size(x[2]),       size(x[3]),     size(y[1]),
-          size(y[2]), size(a.kernel_h), size(a.kernel_w), size(a.stride), size(a.padding)};
-}
-
-/// Calls work(T{}, shape, frame, begin, end) for ranges of rows of an output with `height` rows per
-/// image.
+/// Calls work(T{}, shape, frame, begin, end) for ranges of rows of the output. `big` and `small`:
+/// the images before and after the pooling; one of them is the output.
 template <class Work>
-StepPtr pool_step(const Lowering& lowering, const Node& node, const PoolShape& shape,
-                  std::size_t height, Work work) {
+StepPtr pool_step(const Lowering& lowering, const Node& node, TensorId big, TensorId small,
+                  Work work) {
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  const auto &x = lowering.graph[big].shape, &y = lowering.graph[small].shape;
+  const auto& a = std::get<PoolAttributes>(node.attributes);
+  const PoolShape shape{size(x[0]),     size(x[1]),     size(x[2]),       size(x[3]),
+                        size(y[1]),     size(y[2]),     size(a.kernel_h), size(a.kernel_w),
+                        size(a.stride), size(a.padding)};
+  const auto& out = lowering.graph[node.outputs[0]].shape;
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) {
     const auto pixels = shape.height * shape.width + shape.out_height * shape.out_width;
     const auto bytes = static_cast<double>(sizeof(T) * shape.batch * shape.channels * pixels);
-    return parallel_step(node, bytes, shape.batch * height, 1,
+    return parallel_step(node, bytes, shape.batch * size(out[1]), 1,
                          [shape, work](const NodeFrame& frame, std::size_t begin, std::size_t end) {
                            work(T{}, shape, frame, begin, end);
                          });
@@ -80,23 +78,22 @@ struct Subsampling {
   }
 };
 
-/// Calls do_row(from, to, row) for all rows of an output with `height` rows per image.
-template <class DoRow>
-StepPtr subsample_step(const Node& node, const Subsampling& s, std::int64_t height, DoRow do_row) {
+/// Calls (s.*do_row)(from, to, row) for all rows of an output with `height` rows per image.
+template <auto do_row>
+StepPtr subsample_step(const Node& node, const Subsampling& s, std::int64_t height) {
   const auto bytes = static_cast<double>(s.size * s.small.elements() * 2);
   return parallel_step(node, bytes, static_cast<std::size_t>(s.big[0] * height), 8,
-                       [do_row](const NodeFrame& frame, std::size_t begin, std::size_t end) {
+                       [s](const NodeFrame& frame, std::size_t begin, std::size_t end) {
                          for (std::size_t row = begin; row < end; ++row)
-                           do_row(frame.in<std::byte>(0), frame.out<std::byte>(0),
-                                  static_cast<std::int64_t>(row));
+                           (s.*do_row)(frame.in<std::byte>(0), frame.out<std::byte>(0),
+                                       static_cast<std::int64_t>(row));
                        });
 }
 
 } // namespace
 
 Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
-  const auto shape = pool_shape(lowering.graph, node, node.inputs[0], node.outputs[0]);
-  return pool_step(lowering, node, shape, shape.out_height,
+  return pool_step(lowering, node, node.inputs[0], node.outputs[0],
                    []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
                                std::size_t end) {
                      kernels().of<T>().max_pool(s, frame.in<T>(0), frame.out<T>(0),
@@ -105,8 +102,7 @@ Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_max_pool_backward(Lowering& lowering, const Node& node) {
-  const auto shape = pool_shape(lowering.graph, node, node.outputs[0], node.inputs[0]);
-  return pool_step(lowering, node, shape, shape.height,
+  return pool_step(lowering, node, node.outputs[0], node.inputs[0],
                    []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
                                std::size_t end) {
                      kernels().of<T>().max_pool_backward(
@@ -115,8 +111,7 @@ Result<StepPtr> lower_max_pool_backward(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_avg_pool(Lowering& lowering, const Node& node) {
-  const auto shape = pool_shape(lowering.graph, node, node.inputs[0], node.outputs[0]);
-  return pool_step(lowering, node, shape, shape.out_height,
+  return pool_step(lowering, node, node.inputs[0], node.outputs[0],
                    []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
                                std::size_t end) {
                      kernels().of<T>().avg_pool(s, frame.in<T>(0), frame.out<T>(0), begin, end);
@@ -124,8 +119,7 @@ Result<StepPtr> lower_avg_pool(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_avg_pool_backward(Lowering& lowering, const Node& node) {
-  const auto shape = pool_shape(lowering.graph, node, node.outputs[0], node.inputs[0]);
-  return pool_step(lowering, node, shape, shape.height,
+  return pool_step(lowering, node, node.outputs[0], node.inputs[0],
                    []<class T>(T, const PoolShape& s, const NodeFrame& frame, std::size_t begin,
                                std::size_t end) {
                      kernels().of<T>().avg_pool_backward(s, frame.in<T>(0), frame.out<T>(0), begin,
@@ -135,16 +129,12 @@ Result<StepPtr> lower_avg_pool_backward(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_subsample_pad(Lowering& lowering, const Node& node) {
   const Subsampling s{lowering.graph, node, node.inputs[0], node.outputs[0]};
-  return subsample_step(
-      node, s, s.small[1],
-      [s](const std::byte* x, std::byte* y, std::int64_t row) { s.copy_row(x, y, row); });
+  return subsample_step<&Subsampling::copy_row>(node, s, s.small[1]);
 }
 
 Result<StepPtr> lower_subsample_pad_backward(Lowering& lowering, const Node& node) {
   const Subsampling s{lowering.graph, node, node.outputs[0], node.inputs[0]};
-  return subsample_step(
-      node, s, s.big[1],
-      [s](const std::byte* dy, std::byte* dx, std::int64_t row) { s.spread_row(dy, dx, row); });
+  return subsample_step<&Subsampling::spread_row>(node, s, s.big[1]);
 }
 
 } // namespace troupe::cpu

@@ -1,7 +1,6 @@
 // Rotary positions.
 #include "cpu/detail/sequence_places.hpp"
-#include "cpu/kernels/kernels.hpp"
-#include "cpu/onednn/detail/parallel_step.hpp"
+#include "cpu/onednn/lowering.hpp"
 
 #include <cmath>
 #include <limits>
@@ -43,11 +42,10 @@ private:
 Result<StepPtr> lower_turn(Lowering& lowering, const Node& node, float direction) {
   const auto& x = lowering.graph[node.inputs[0]];
   const auto& a = std::get<RopeAttributes>(node.attributes);
-  const auto bytes =
-      static_cast<double>(2 * x.shape.elements()) * static_cast<double>(size_of(x.dtype));
+  const auto bytes = static_cast<double>(2 * x.shape.count() * size_of(x.dtype));
   Turns turns{a};
   turns.begin_at(0);
-  const auto rows = static_cast<std::size_t>(x.shape[0]);
+  const auto rows = x.shape.size(0);
   return with_element(x.dtype, [&]<class T>(T) {
     return function_step(node, bytes, 0, [=](const NodeFrame& frame) mutable -> Status {
       if (const auto* const given = frame.in_or_null<std::int32_t>(1)) {

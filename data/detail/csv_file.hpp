@@ -26,10 +26,13 @@ struct CsvColumns {
   std::vector<std::size_t> lines; ///< line where each row begins
 };
 
-/// Reads the columns of the query; other columns may contain anything. Errors: those of read_file,
-/// expect_text, parse_csv and CsvHeader::find; Errc::data, with file, line and column, for a row
-/// with more or fewer cells than the header, an empty cell, a cell that is not a finite number, and
-/// a file without rows.
+/// Reads the columns of the query; other columns may contain anything. A cell is quoted if its
+/// first character is a quote; inside it, a doubled quote stands for one quote. A quote anywhere
+/// else is text. Spaces and tabs around a cell, empty lines and a byte order mark are skipped. LF,
+/// CRLF and CR end a line. Errors: those of read_file and expect_text; Errc::data, with file, line
+/// and column, for a quoted cell without an end, text after a closing quote, a column that is
+/// missing or occurs twice, a row with more or fewer cells than the header, an empty cell, a cell
+/// that is not a finite number, and a file without rows.
 Result<CsvColumns> read_csv(const std::filesystem::path& path, const CsvQuery& query);
 
 } // namespace troupe::data

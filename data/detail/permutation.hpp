@@ -5,9 +5,10 @@
 /// Finite Domains", CT-RSA 2002.
 #pragma once
 
-#include "core/host_and_device.hpp"
+#include "core/random.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 namespace troupe::data {
@@ -15,7 +16,17 @@ namespace troupe::data {
 class Permutation {
 public:
   /// 1 <= size < 2^62. Different keys give unrelated permutations.
-  Permutation(std::int64_t size, std::uint64_t key);
+  Permutation(std::int64_t size, std::uint64_t key)
+      : size_{static_cast<std::uint64_t>(size)}, side_{static_cast<std::uint64_t>(
+                                                     std::sqrt(static_cast<double>(size)))} {
+    while (side_ * side_ < size_) // the root was rounded down
+      ++side_;
+    CounterRng rng{key, 0};
+    for (auto& round_key : keys_) {
+      const std::uint64_t high = rng.next();
+      round_key = high << 32 | rng.next();
+    }
+  }
 
   /// Returns the value at position `place` of [0, size). Each value in [0, size) occurs once.
   TROUPE_HOST_DEVICE std::int64_t operator()(std::int64_t place) const {

@@ -38,7 +38,8 @@ std::size_t cut_at_spaces(std::string_view text, std::size_t spaces, bool with_p
   return spaces < text.size() ? spaces : 0; // at the end, the next character is unknown
 }
 
-std::size_t cut_at_line_end(std::string_view text, std::size_t searched, bool with_punctuation) {
+template <bool with_punctuation>
+std::size_t cut_at_line_end(std::string_view text, std::size_t searched) {
   for (auto at = text.size(); at > searched; --at) {
     if (!is_line_end(text[at - 1]))
       continue;
@@ -49,14 +50,6 @@ std::size_t cut_at_line_end(std::string_view text, std::size_t searched, bool wi
       return cut;
   }
   return 0;
-}
-
-std::size_t cut_for_gpt2(std::string_view text, std::size_t searched) {
-  return cut_at_line_end(text, searched, false);
-}
-
-std::size_t cut_for_cl100k(std::string_view text, std::size_t searched) {
-  return cut_at_line_end(text, searched, true);
 }
 
 std::size_t cut_anywhere(std::string_view text, std::size_t) {
@@ -95,7 +88,7 @@ FindCut cut_for(const Tokenizer& tokenizer) {
   for (const auto& tokens : parts.added)
     if (std::ranges::any_of(tokens.all(), may_be_divided))
       return cut_for_any;
-  return parts.split == SplitRule::gpt2 ? cut_for_gpt2 : cut_for_cl100k;
+  return parts.split == SplitRule::gpt2 ? cut_at_line_end<false> : cut_at_line_end<true>;
 }
 
 } // namespace troupe::data

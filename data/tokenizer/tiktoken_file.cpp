@@ -1,12 +1,12 @@
 #include "core/base64.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
+#include "core/whole_number.hpp"
 #include "data/detail/text_file.hpp"
 #include "data/tokenizer/detail/formats.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
 namespace troupe::data {
@@ -28,17 +28,13 @@ constexpr std::array known_ranks = {
 };
 
 Status add_rank(std::string_view line, Vocabulary& vocabulary) {
-  const auto space = line.find(' ');
+  const auto space = std::min(line.find(' '), line.size());
   const auto bytes = from_base64(line.substr(0, space));
-  std::int64_t rank = -1;
-  const auto* const end = line.data() + line.size();
-  const auto* const begin = space == line.npos ? end : line.data() + space + 1;
-  const auto [stop, error] = std::from_chars(begin, end, rank);
-  if (!bytes || bytes->empty() || bytes->size() > longest_token || error != std::errc{} ||
-      stop != end)
+  const auto rank = read_whole_number<std::int64_t>(line.substr(std::min(space + 1, line.size())));
+  if (!bytes || bytes->empty() || bytes->size() > longest_token || !rank)
     return fail(Errc::data, "{} is not a token of 1 to {} bytes in base64 and its rank",
                 echoed(line), longest_token);
-  return vocabulary.add(rank, *bytes);
+  return vocabulary.add(*rank, *bytes);
 }
 
 Status read_ranks(const std::filesystem::path& path, Vocabulary& vocabulary) {

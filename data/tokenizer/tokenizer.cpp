@@ -1,6 +1,7 @@
 #include "data/tokenizer/tokenizer.hpp"
 
 #include "core/fail.hpp"
+#include "core/sha256.hpp"
 
 namespace troupe::data {
 
@@ -10,6 +11,41 @@ constexpr std::size_t most_known_words = std::size_t{1} << 16;
 constexpr std::size_t longest_known_word = 64;
 /// Merging takes about sixty bytes of memory for each byte of a word.
 constexpr std::size_t longest_merged_word = std::size_t{1} << 20;
+
+void add_number(Sha256& sha, std::int64_t value) {
+  sha.update(std::as_bytes(std::span{&value, 1}));
+}
+
+void add_text(Sha256& sha, std::string_view text) {
+  add_number(sha, static_cast<std::int64_t>(text.size()));
+  sha.update(text);
+}
+
+void add_tokens(Sha256& sha, const Vocabulary& vocabulary) {
+  for (std::int64_t id = 0; id < vocabulary.size(); ++id)
+    if (const auto* const token = vocabulary.bytes(id)) {
+      add_number(sha, id);
+      add_text(sha, *token);
+    }
+}
+
+/// Returns the hash of everything that determines a tokenizer's output, in 64 hexadecimal digits.
+std::string fingerprint_of(const TokenizerParts& parts) {
+  Sha256 sha;
+  add_number(sha, static_cast<std::int64_t>(parts.split));
+  add_number(sha, parts.whole_words ? 1 : 0);
+  add_number(sha, *parts.end_of_document);
+  add_tokens(sha, parts.vocabulary);
+  for (const auto& merge : parts.merges.in_order())
+    for (const auto number : {merge.left, merge.right, merge.rank, merge.id})
+      add_number(sha, number);
+  for (const auto& set : parts.added) {
+    add_number(sha, static_cast<std::int64_t>(set.all().size()));
+    for (const auto& token : set.all())
+      add_text(sha, token.text), add_number(sha, token.id);
+  }
+  return sha.hex_digest();
+}
 
 } // namespace
 

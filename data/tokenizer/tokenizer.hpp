@@ -29,9 +29,6 @@ struct TokenizerParts {
   std::optional<TokenId> end_of_document;
 };
 
-/// Returns the hash of everything that determines a tokenizer's output, in 64 hexadecimal digits.
-std::string fingerprint_of(const TokenizerParts& parts);
-
 /// Immutable.
 class Tokenizer {
 public:

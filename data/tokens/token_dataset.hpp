@@ -43,14 +43,13 @@ using TokenDatasetPtr = std::shared_ptr<const TokenDataset>;
 
 /// Opens the texts of data.root in windows of data.sequence_length tokens. Split::test is
 /// the path in data.validation, or its share of the windows, from the end, which Split::train then
-/// lacks. Split::train uses its first data.limit windows. Errors: those of open_text_tokens;
-/// Errc::data if a split has no window.
+/// lacks. Split::train uses its first data.limit windows. Errors: those of open_tokenizer,
+/// find_texts, tokenize and TokenFile; Errc::data for tokens of another tokenizer, or if a split
+/// has no window.
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split);
 
 /// Checks that the model has an embedding row for each of `tokens` tokens of data.tokenizer.
 /// Errors: Errc::data.
 Status check_vocabulary(std::int64_t tokens, const Config& config);
-/// Checks the same for the vocabulary of the windows' file.
-Status check_vocabulary(const TokenDataset& windows, const Config& config);
 
 } // namespace troupe::data

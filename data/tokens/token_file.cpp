@@ -3,14 +3,111 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "core/git_lfs.hpp"
-#include "data/tokens/detail/token_header.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cerrno>
 #include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace troupe::data {
 
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian");
+
+/// The first bytes of a token file.
+struct TokenHeader {
+  using Digest = std::array<char, 64>;
+
+  std::array<char, 8> magic = {};
+  std::uint32_t version = 0, width = 0; ///< width: bytes per token
+  std::uint64_t vocabulary_size = 0, tokens = 0, documents = 0;
+  std::uint32_t end_of_document = 0, unused = 0;
+  Digest tokenizer = {}, sources = {}, content = {};
+  std::array<char, 16> reserved = {};
+};
+static_assert(sizeof(TokenHeader) == 256);
+
+constexpr std::array<char, 8> token_magic = {'T', 'R', 'O', 'U', 'P', 'E', 'T', 'K'};
+constexpr std::uint32_t token_version = 1;
+constexpr std::int64_t most_narrow_ids = 1 << 16;
+
+TokenHeader::Digest to_digest(const std::string& text) {
+  TokenHeader::Digest digest = {};
+  std::copy_n(text.begin(), std::min(text.size(), digest.size()), digest.begin());
+  return digest;
+}
+
+std::string to_text(const TokenHeader::Digest& digest) {
+  return {digest.begin(), digest.end()};
+}
+
+/// Returns the bytes per token.
+std::uint32_t token_width(std::int64_t vocabulary_size) {
+  return vocabulary_size <= most_narrow_ids ? 2 : 4;
+}
+
+/// Returns the offset of the table of document ends in the file.
+std::uint64_t place_of_ends(std::int64_t vocabulary_size, std::uint64_t tokens) {
+  return sizeof(TokenHeader) + (tokens * token_width(vocabulary_size) + 7) / 8 * 8;
+}
+
+Status check_header(const TokenHeader& header, std::uint64_t bytes) {
+  if (header.magic != token_magic)
+    return fail(Errc::corrupt, "not a token file");
+  if (header.version != token_version)
+    return fail(Errc::corrupt, "the token file has version {}, but this program reads version {}",
+                header.version, token_version);
+  const auto ids = header.vocabulary_size;
+  if (ids == 0 || ids > static_cast<std::uint64_t>(Vocabulary::most_ids) ||
+      header.width != token_width(static_cast<std::int64_t>(ids)) || header.end_of_document >= ids)
+    return fail(Errc::corrupt,
+                "its header is invalid: {} ids of {} bytes each, with {} as the end of documents",
+                ids, header.width, header.end_of_document);
+  if (header.tokens > bytes / header.width || header.documents > bytes / sizeof(std::uint64_t) ||
+      place_of_ends(static_cast<std::int64_t>(ids), header.tokens) +
+              header.documents * sizeof(std::uint64_t) !=
+          bytes)
+    return fail(Errc::corrupt, "{} tokens and {} documents do not add up to its {} bytes",
+                header.tokens, header.documents, bytes);
+  return {};
+}
+
+TokenHeader to_header(const TokenTraits& traits) {
+  return {.magic = token_magic,
+          .version = token_version,
+          .width = token_width(traits.vocabulary_size),
+          .vocabulary_size = static_cast<std::uint64_t>(traits.vocabulary_size),
+          .tokens = static_cast<std::uint64_t>(traits.tokens),
+          .documents = static_cast<std::uint64_t>(traits.documents),
+          .end_of_document = static_cast<std::uint32_t>(traits.end_of_document),
+          .tokenizer = to_digest(traits.tokenizer),
+          .sources = to_digest(traits.sources),
+          .content = to_digest(traits.content)};
+}
+
+/// Parses and checks the header. Errors (Errc::corrupt): any value that a valid file cannot have.
+Result<TokenTraits> read_token_header(std::span<const std::byte> file) {
+  TokenHeader header;
+  if (file.size() < sizeof header)
+    return fail(Errc::corrupt, "not a token file: it has only {} bytes", file.size());
+  std::memcpy(&header, file.data(), sizeof header);
+  TROUPE_TRY(check_header(header, file.size()));
+  return TokenTraits{static_cast<std::int64_t>(header.vocabulary_size),
+                     static_cast<TokenId>(header.end_of_document),
+                     to_text(header.tokenizer),
+                     to_text(header.sources),
+                     to_text(header.content),
+                     static_cast<std::int64_t>(header.tokens),
+                     static_cast<std::int64_t>(header.documents)};
+}
 
 /// Converts tokens that are stored as `Narrow` in a file.
 template <class Narrow>
@@ -21,6 +118,26 @@ void widen(const std::byte* from, std::span<TokenId> to) {
     id = static_cast<TokenId>(value);
     from += sizeof value;
   }
+}
+
+tl::unexpected<Error> cannot_map(const std::filesystem::path& path, int number) {
+  return fail(number == ENOENT ? Errc::data : Errc::io, "{}: cannot be opened: {}",
+              echoed(path.string()), std::strerror(number));
+}
+
+Result<std::span<const std::byte>> map_whole(const std::filesystem::path& path, int descriptor) {
+  struct ::stat status {};
+  if (::fstat(descriptor, &status) != 0)
+    return cannot_map(path, errno);
+  if (!S_ISREG(status.st_mode))
+    return fail(Errc::data, "{}: not a regular file", echoed(path.string()));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) // mmap refuses an empty file
+    return std::span<const std::byte>{};
+  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED)
+    return cannot_map(path, errno);
+  return std::span{static_cast<const std::byte*>(memory), size};
 }
 
 } // namespace
@@ -64,6 +181,25 @@ Result<TokenTraits> TokenWriter::commit() {
   TROUPE_TRY(file_.overwrite(0, std::as_bytes(std::span{headers})));
   TROUPE_TRY(file_.commit());
   return traits_;
+}
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return cannot_map(path, errno);
+  const auto bytes = map_whole(path, descriptor);
+  ::close(descriptor);
+  if (!bytes)
+    return failure(bytes.error());
+  return MappedFile{*bytes};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : bytes_{std::exchange(other.bytes_, std::span<const std::byte>{})} {}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty())
+    ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 Result<TokenFilePtr> TokenFile::open(const std::filesystem::path& path) {

@@ -9,8 +9,8 @@
 #include "core/error.hpp"
 #include "core/sha256.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokens/detail/mapped_file.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -49,6 +49,26 @@ private:
   TokenTraits traits_;
   std::vector<std::uint64_t> ends_;
   Sha256 sha_;
+};
+
+/// Maps a whole file into memory; pages are read on access. The mapping stays valid when the file
+/// is replaced by renaming. Truncating the file while it is mapped terminates the process.
+class MappedFile {
+public:
+  /// Errors: Errc::data if the file does not exist or is not regular; Errc::io if the system
+  /// refuses it.
+  static Result<MappedFile> open(const std::filesystem::path& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+private:
+  explicit MappedFile(std::span<const std::byte> bytes) : bytes_{bytes} {}
+
+  std::span<const std::byte> bytes_;
 };
 
 /// Immutable; thread-safe.

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 
 namespace troupe::gpu {
@@ -69,7 +68,6 @@ struct Matmul::Plan {
   Owned<cublasLtMatrixLayout_t> a, b, result;
 
   bool fused_bias() const { return options.bias && options.result == DType::f32; }
-  Status describe();
   Result<Owned<cublasLtMatrixLayout_t>> layout(const Layout& matrix, DType dtype) const;
   Result<Owned<cublasLtMatmulDesc_t>> operation_with(const float* bias) const;
   Result<std::vector<cublasLtMatmulAlgo_t>> algorithms(int most) const;
@@ -108,32 +106,21 @@ Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bi
   return described;
 }
 
-Status Matmul::Plan::describe() {
-  TROUPE_TRY(operation, operation_with(aligned_address));
-  for (auto [to, matrix, dtype] :
-       {std::tuple{&a, map.a, options.operands}, std::tuple{&b, map.b, options.operands},
-        std::tuple{&result, map.result, options.result}}) {
-    TROUPE_TRY(*to, layout(matrix, dtype));
-  }
-  return {};
-}
-
 Result<std::vector<cublasLtMatmulAlgo_t>> Matmul::Plan::algorithms(int most) const {
   const auto& library = handle->library();
+  constexpr auto choosing = "choosing an algorithm";
   cublasLtMatmulPreference_t made = nullptr;
-  TROUPE_TRY(handle->check(library.create_preference(&made), "choosing an algorithm"));
+  TROUPE_TRY(handle->check(library.create_preference(&made), choosing));
   const Owned<cublasLtMatmulPreference_t> preference{made, library.destroy_preference};
-  const auto bytes = options.workspace_bytes;
-  TROUPE_TRY(
-      handle->check(library.set_preference_attribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                     &bytes, sizeof bytes),
-                    "choosing an algorithm"));
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    return handle->check(library.set_preference_attribute(made, attribute, &value, sizeof value),
+                         choosing);
+  };
+  TROUPE_TRY(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, options.workspace_bytes));
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    TROUPE_TRY(handle->check(library.set_preference_attribute(made, attribute, &matrix_alignment,
-                                                              sizeof matrix_alignment),
-                             "choosing an algorithm"));
+    TROUPE_TRY(set(attribute, matrix_alignment));
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   const auto status =
@@ -189,7 +176,10 @@ Result<std::shared_ptr<const Matmul::Plan>> Matmul::describe(std::shared_ptr<Cub
   plan->handle = std::move(handle);
   plan->options = options;
   plan->map = mapping(options);
-  TROUPE_TRY(plan->describe());
+  TROUPE_TRY(plan->operation, plan->operation_with(aligned_address));
+  TROUPE_TRY(plan->a, plan->layout(plan->map.a, options.operands));
+  TROUPE_TRY(plan->b, plan->layout(plan->map.b, options.operands));
+  TROUPE_TRY(plan->result, plan->layout(plan->map.result, options.result));
   return plan;
 }
 

@@ -3,13 +3,14 @@
 #include "core/fail.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_error.hpp"
+#include "gpu/detail/cache_entry.hpp"
 #include "gpu/detail/measure.hpp"
-#include "gpu/detail/random_memory.hpp"
 #include "gpu/device_guard.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 namespace troupe::gpu {
@@ -38,31 +39,25 @@ std::size_t operand_bytes(const MatmulOptions& o) {
                  sizeof(float));
 }
 
-/// Memory for the operands, followed by the workspace.
-class Operands {
-public:
-  static Result<Operands> make(CudaDevice& device, const MatmulOptions& options) {
-    Operands made;
-    made.bytes_ = operand_bytes(options);
-    TROUPE_TRY(made.memory_, device.allocate(count * made.bytes_ + options.workspace_bytes,
-                                             MemoryKind::workspace));
-    return made;
-  }
-  Status randomize(CudaDevice& device, Stream& stream) const {
-    return fill_with_random_halves(device, stream, (*this)[0], bytes());
-  }
-  std::size_t bytes() const { return count * bytes_; }
-  std::byte* operator[](std::size_t i) const { return memory_->data() + i * bytes_; }
-  std::byte* workspace() const { return (*this)[count]; }
-  const float* bias() const { return reinterpret_cast<const float*>((*this)[2]); }
-  std::byte* result() const { return (*this)[3]; }
+constexpr std::size_t digits = 16; ///< per word
 
-private:
-  static constexpr std::size_t count = 4;
+std::string to_text(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string text;
+  for (const auto word : algorithm.data)
+    text += fmt::format("{:0{}x}", word, digits);
+  return text;
+}
 
-  BufferPtr memory_;
-  std::size_t bytes_ = 0;
-};
+/// Inverse of to_text().
+cublasLtMatmulAlgo_t from_text(const std::string& text) {
+  cublasLtMatmulAlgo_t algorithm = {};
+  const auto* at = text.data();
+  for (auto& word : algorithm.data) {
+    std::from_chars(at, at + digits, word, 16);
+    at += digits;
+  }
+  return algorithm;
+}
 
 } // namespace
 
@@ -71,9 +66,8 @@ MatmulPlanRegistry::open(CudaDevice& device, MatmulPlanRegistryOptions options) 
   TROUPE_TRY(const auto library, open_cublas_lt(library_places_of_process()));
   TROUPE_TRY(auto handle, CublasLt::create(library, device.info().index));
   TROUPE_TRY(auto name, name_of(device.info().index, library));
-  MatmulCache cache{std::move(options.cache), std::move(name)};
   return std::unique_ptr<MatmulPlanRegistry>{
-      new MatmulPlanRegistry{device, std::move(handle), std::move(cache), std::move(options.say)}};
+      new MatmulPlanRegistry{device, std::move(handle), std::move(options), std::move(name)}};
 }
 
 Result<ChosenMatmul> MatmulPlanRegistry::product(const MatmulOptions& options, bool deterministic) {
@@ -101,11 +95,26 @@ Result<ChosenMatmul> MatmulPlanRegistry::first(const MatmulOptions& options) con
 }
 
 Result<ChosenMatmul> MatmulPlanRegistry::known(const MatmulOptions& options) const {
-  const auto algorithm = cache_.find(options);
-  if (!algorithm)
+  const auto entry = read_entry(options_.cache, key_of(options));
+  const auto text = value_of(entry, "algorithm"), time = value_of(entry, "microseconds");
+  if (!text.is_string() || !time.is_number() ||
+      value_of(entry, "sha256") != digest(text.get<std::string>()))
     return fail(Errc::unsupported, "a {} has not been measured yet", to_string(options));
-  TROUPE_TRY(auto matmul, Matmul::with(handle_, options, algorithm->value));
-  return ChosenMatmul{std::move(matmul), algorithm->microseconds};
+  TROUPE_TRY(auto matmul, Matmul::with(handle_, options, from_text(text.get<std::string>())));
+  return ChosenMatmul{std::move(matmul), time.get<double>()};
+}
+
+Status MatmulPlanRegistry::store(const MatmulOptions& options, const ChosenMatmul& chosen) const {
+  const auto text = to_text(chosen.matmul.algorithm());
+  return write_entry(options_.cache, key_of(options),
+                     {{"name", to_string(options)},
+                      {"microseconds", chosen.microseconds},
+                      {"sha256", digest(text)},
+                      {"algorithm", text}});
+}
+
+std::string MatmulPlanRegistry::key_of(const MatmulOptions& options) const {
+  return fmt::format("{} | {}, workspace {}", name_, to_string(options), options.workspace_bytes);
 }
 
 /// Measures on a temporary stream: a stream that stayed would occupy one of the device's hardware
@@ -114,21 +123,24 @@ Result<ChosenMatmul> MatmulPlanRegistry::known(const MatmulOptions& options) con
 Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) const {
   const auto start = Clock::now();
   TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
-  TROUPE_TRY(const auto on, Operands::make(device_, options));
+  const auto bytes = operand_bytes(options);
+  constexpr std::size_t operands = 4; // first, second, bias, result; the workspace follows them
+  TROUPE_TRY(const auto memory,
+             device_.allocate(operands * bytes + options.workspace_bytes, MemoryKind::workspace));
+  const auto at = [&](std::size_t i) { return memory->data() + i * bytes; };
+  const auto* const bias = options.bias ? reinterpret_cast<const float*>(at(2)) : nullptr;
   const auto stream = device_.create_stream({.name = "measure"});
   const auto raw = cuda_stream(*stream).handle();
-  TROUPE_TRY(wake_up(raw, on[0], on.bytes()));
-  TROUPE_TRY(on.randomize(device_, *stream));
+  TROUPE_TRY(wake_up(raw, at(0), operands * bytes));
+  TROUPE_TRY(fill_with_random_halves(device_, *stream, at(0), operands * bytes));
   std::vector<Result<double>> times;
   times.reserve(candidates.size());
   for (const auto& matmul : candidates)
-    times.push_back(least_microseconds(raw, [&] {
-      return matmul.run(raw, on[0], on[1], options.bias ? on.bias() : nullptr, on.result(),
-                        on.workspace());
-    }));
+    times.push_back(least_microseconds(
+        raw, [&] { return matmul.run(raw, at(0), at(1), bias, at(3), at(operands)); }));
   TROUPE_TRY(const auto best, fastest(times));
   ChosenMatmul chosen{std::move(candidates[best]), *times[best]};
-  const auto kept = cache_.store(options, {chosen.matmul.algorithm(), chosen.microseconds});
+  const auto kept = store(options, chosen);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   say(fmt::format("plan of {}: {}, {:.1f} us ({:.1f} s, {} candidates){}", to_string(options),
                   chosen.matmul.tag(), chosen.microseconds, seconds, candidates.size(),
@@ -137,8 +149,8 @@ Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) 
 }
 
 void MatmulPlanRegistry::say(const std::string& line) const {
-  if (say_)
-    say_(line);
+  if (options_.say)
+    options_.say(line);
 }
 
 } // namespace troupe::gpu

@@ -3,7 +3,7 @@
 /// registry (CudaDevice::products).
 #pragma once
 
-#include "gpu/cublas/matmul_cache.hpp"
+#include "gpu/cublas/matmul.hpp"
 #include "gpu/cuda_device.hpp"
 
 #include <filesystem>
@@ -34,23 +34,27 @@ public:
   /// set-up: one thread at a time. Errors: unsupported if the library has no algorithm;
   /// out_of_memory if there was no memory to measure in.
   Result<ChosenMatmul> product(const MatmulOptions& options, bool deterministic);
-  const MatmulCache& cache() const { return cache_; }
 
 private:
-  MatmulPlanRegistry(CudaDevice& device, std::shared_ptr<CublasLt> handle, MatmulCache cache,
-                     Say say)
-      : device_{device}, handle_{std::move(handle)}, cache_{std::move(cache)}, say_{std::move(
-                                                                                   say)} {}
+  MatmulPlanRegistry(CudaDevice& device, std::shared_ptr<CublasLt> handle,
+                     MatmulPlanRegistryOptions options, std::string name)
+      : device_{device}, handle_{std::move(handle)}, options_{std::move(options)}, name_{std::move(
+                                                                                       name)} {}
   Result<ChosenMatmul> choose(const MatmulOptions& options, bool deterministic);
   Result<ChosenMatmul> first(const MatmulOptions& options) const;
+  /// Reads the cache on disk, beside cuDNN's plans. Errors: unsupported if the entry is missing or
+  /// damaged, or if the library rejects its algorithm.
   Result<ChosenMatmul> known(const MatmulOptions& options) const;
+  /// Errors: io, no_space.
+  Status store(const MatmulOptions& options, const ChosenMatmul& chosen) const;
+  std::string key_of(const MatmulOptions& options) const;
   Result<ChosenMatmul> measured(const MatmulOptions& options) const;
   void say(const std::string& line) const;
 
   CudaDevice& device_;
   std::shared_ptr<CublasLt> handle_;
-  MatmulCache cache_;
-  Say say_;
+  MatmulPlanRegistryOptions options_;
+  std::string name_; ///< what an algorithm is valid for, down to the library's version
   std::map<std::string, ChosenMatmul> chosen_;
 };
 

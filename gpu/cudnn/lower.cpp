@@ -36,6 +36,9 @@ class Lowering {
 public:
   explicit Lowering(const CudnnLibrary& library) : library_(library) {}
 
+  const Descriptor& keep(Descriptor descriptor) {
+    return parts_.emplace_back(std::move(descriptor));
+  }
   std::deque<Descriptor> take_parts() { return std::move(parts_); }
 
   Status add(const TensorSpec& tensor) {
@@ -154,49 +157,37 @@ private:
     return found != tensors_.end() ? *found->second : none_;
   }
 
-  const Descriptor& keep(Descriptor descriptor) {
-    return parts_.emplace_back(std::move(descriptor));
-  }
-
   const CudnnLibrary& library_;
   std::deque<Descriptor> parts_; // growth does not move elements
   std::map<Uid, const Descriptor*> tensors_;
   Descriptor none_;
 };
 
-tl::unexpected<Error> named(const OperationGraph& graph, Error error) {
-  error.message = fmt::format("{}: {}", graph.name, error.message);
-  return failure(std::move(error));
-}
-
-} // namespace
-
-Result<LoweredGraph> lower(const Target& target, const OperationGraph& graph) {
+Result<LoweredGraph> lower_all(const Target& target, const OperationGraph& graph) {
   Lowering lowering(target.library());
   for (const auto& tensor : graph.tensors)
-    if (auto status = lowering.add(tensor); !status)
-      return named(graph, std::move(status).error());
+    TROUPE_TRY(lowering.add(tensor));
   LoweredGraph lowered;
-  std::vector<Descriptor> operations;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (const auto& operation : graph.operations) {
-    auto descriptor = std::visit(lowering, operation);
-    if (!descriptor)
-      return named(graph, std::move(descriptor).error());
-    handles.push_back(descriptor->get());
-    operations.push_back(std::move(*descriptor));
+    TROUPE_TRY(auto descriptor, std::visit(lowering, operation));
+    handles.push_back(lowering.keep(std::move(descriptor)).get());
   }
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "graph");
   builder.set_descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, handles);
   if (target.handle() != nullptr)
     builder.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
-  auto descriptor = builder.finalize();
-  if (!descriptor)
-    return named(graph, std::move(descriptor).error());
-  lowered.graph = std::move(*descriptor);
+  TROUPE_TRY(lowered.graph, builder.finalize());
   lowered.parts = lowering.take_parts();
-  for (auto& operation : operations)
-    lowered.parts.push_back(std::move(operation));
+  return lowered;
+}
+
+} // namespace
+
+Result<LoweredGraph> lower(const Target& target, const OperationGraph& graph) {
+  auto lowered = lower_all(target, graph);
+  if (!lowered)
+    lowered.error().message = fmt::format("{}: {}", graph.name, lowered.error().message);
   return lowered;
 }
 

@@ -46,16 +46,19 @@ public:
     graph_.operations.emplace_back(PointwiseOp{CUDNN_POINTWISE_RELU_FWD, x, 0, y});
   }
 
-  /// relu(scale * x + bias), with tensors x, scale and bias of the problem's type.
+  /// scale * x + bias, with tensors x, scale and bias of the problem's type.
+  Uid affine_input(Uid x, Uid scale, Uid bias) {
+    tensor(x, problem_.x(), problem_.type);
+    tensor(scale, per_channel(problem_.in), problem_.type);
+    tensor(bias, per_channel(problem_.in), problem_.type);
+    return affine(x, scale, bias, problem_.x());
+  }
+
+  /// relu(scale * x + bias).
   Uid normalized_input() {
-    const auto dims = problem_.x();
-    const auto channel = per_channel(problem_.in);
-    const auto x = tensor(uid::x, dims, problem_.type);
-    const auto scale = tensor(uid::scale, channel, problem_.type);
-    const auto bias = tensor(uid::bias, channel, problem_.type);
-    const auto normalized = affine(x, scale, bias, dims);
+    const auto normalized = affine_input(uid::x, uid::scale, uid::bias);
     // The type that tensor cores multiply: generic engines (bf16's) require explicit rounding.
-    const auto y = inner(dims, problem_.type);
+    const auto y = inner(problem_.x(), problem_.type);
     relu(normalized, y);
     return y;
   }
@@ -123,6 +126,17 @@ private:
   Uid next_ = 100;
 };
 
+/// `x` and `y`: the activations, or their gradients.
+OperationGraph plain_convolution(std::string_view pattern, Direction direction,
+                                 const ConvolutionProblem& problem, Uid x, Uid y) {
+  Builder builder(pattern, problem);
+  builder.tensor(x, problem.x(), problem.type);
+  builder.tensor(uid::w, problem.w(), problem.type);
+  builder.tensor(y, problem.y(), problem.type);
+  builder.convolution(direction, x, uid::w, y);
+  return builder.take();
+}
+
 } // namespace
 
 Dims ConvolutionProblem::y() const {
@@ -136,21 +150,12 @@ std::string ConvolutionProblem::to_string() const {
 }
 
 OperationGraph convolution_forward(const ConvolutionProblem& problem) {
-  Builder builder("convolution forward", problem);
-  builder.tensor(uid::x, problem.x(), problem.type);
-  builder.tensor(uid::w, problem.w(), problem.type);
-  builder.tensor(uid::y, problem.y(), problem.type);
-  builder.convolution(Direction::forward, uid::x, uid::w, uid::y);
-  return builder.take();
+  return plain_convolution("convolution forward", Direction::forward, problem, uid::x, uid::y);
 }
 
 OperationGraph convolution_backward_data(const ConvolutionProblem& problem) {
-  Builder builder("convolution backward data", problem);
-  builder.tensor(uid::dx, problem.x(), problem.type);
-  builder.tensor(uid::w, problem.w(), problem.type);
-  builder.tensor(uid::dy, problem.y(), problem.type);
-  builder.convolution(Direction::backward_data, uid::dx, uid::w, uid::dy);
-  return builder.take();
+  return plain_convolution("convolution backward data", Direction::backward_data, problem, uid::dx,
+                           uid::dy);
 }
 
 OperationGraph convolution_backward_filter(const ConvolutionProblem& problem,
@@ -172,12 +177,12 @@ OperationGraph normalized_convolution_statistics(const ConvolutionProblem& probl
   return builder.take();
 }
 
-OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Shortcut shortcut,
+OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Residual shortcut,
                                         bool add) {
   Builder builder(fmt::format("convolution backward data{} with batch norm's backward weights{}",
                               add ? " and add" : "",
-                              shortcut == Shortcut::none    ? ""
-                              : shortcut == Shortcut::plain ? " and shortcut"
+                              shortcut == Residual::none    ? ""
+                              : shortcut == Residual::plain ? " and shortcut"
                                                             : " twice"),
                   problem);
   const auto dims = problem.x();
@@ -191,15 +196,15 @@ OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem, Short
                               builder.tensor(uid::other_dx, dims, problem.type), dims);
   // Recomputes ReLU's input of the forward pass: its sign is ReLU's mask.
   auto result = builder.batch_norm(0);
-  if (shortcut == Shortcut::plain)
+  if (shortcut == Residual::plain)
     result = builder.binary(CUDNN_POINTWISE_ADD, result,
                             builder.tensor(uid::shortcut, dims, problem.type), dims);
-  if (shortcut == Shortcut::normalized)
+  if (shortcut == Residual::normalized)
     result =
         builder.binary(CUDNN_POINTWISE_ADD, result, builder.batch_norm(uid::dual_offset), dims);
   builder.add(PointwiseOp{CUDNN_POINTWISE_RELU_BWD, result, gradient, uid::dx});
   builder.batch_norm_backward(0);
-  if (shortcut == Shortcut::normalized)
+  if (shortcut == Residual::normalized)
     builder.batch_norm_backward(uid::dual_offset);
   return builder.take();
 }
@@ -215,17 +220,9 @@ OperationGraph residual_convolution_statistics(const ConvolutionProblem& problem
                                                bool dual_scaled) {
   Builder builder("convolution of a block's end with statistics", problem);
   const auto dims = problem.x();
-  const auto channel = per_channel(problem.in);
-  builder.tensor(uid::x, dims, problem.type);
-  builder.tensor(uid::scale, channel, problem.type);
-  builder.tensor(uid::bias, channel, problem.type);
-  const auto normalized = builder.affine(uid::x, uid::scale, uid::bias, dims);
-  auto dual = builder.tensor(uid::dual_x, dims, problem.type);
-  if (dual_scaled) {
-    builder.tensor(uid::dual_scale, channel, problem.type);
-    builder.tensor(uid::dual_bias, channel, problem.type);
-    dual = builder.affine(dual, uid::dual_scale, uid::dual_bias, dims);
-  }
+  const auto normalized = builder.affine_input(uid::x, uid::scale, uid::bias);
+  const auto dual = dual_scaled ? builder.affine_input(uid::dual_x, uid::dual_scale, uid::dual_bias)
+                                : builder.tensor(uid::dual_x, dims, problem.type);
   const auto added = builder.binary(CUDNN_POINTWISE_ADD, normalized, dual, dims);
   builder.tensor(uid::activation, dims, problem.type);
   builder.relu(added, uid::activation);

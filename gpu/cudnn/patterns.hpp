@@ -6,6 +6,7 @@
 /// are (1, C, 1, 1).
 #pragma once
 
+#include "core/graph/op.hpp"
 #include "gpu/cudnn/detail/operation_graph.hpp"
 
 namespace troupe::gpu::cudnn {
@@ -54,18 +55,15 @@ OperationGraph convolution_statistics(const ConvolutionProblem& problem);
 /// normalized activation is never written.
 OperationGraph normalized_convolution_statistics(const ConvolutionProblem& problem);
 
-/// The term that was added to batch norm's result before ReLU: nothing, a tensor, or a second batch
-/// norm.
-enum class Shortcut : std::uint8_t { none, plain, normalized };
-
 /// d. dy, w, bn_x, bn_mean, bn_inv_std, bn_scale, bn_bias -> dx, dscale, dbias, a, b, c: backward
 /// of a convolution that read relu(batch_norm(bn_x)). dx is the gradient of batch norm's result;
-/// the gradient of bn_x is a * dx + b * bn_x + c. Three variants exist for the end of a block:
+/// the gradient of bn_x is a * dx + b * bn_x + c. `shortcut` is the term that was added to batch
+/// norm's result before ReLU. Three variants exist for the end of a block:
 /// `add` also reads other_dx, the gradient that comes through the next block's shortcut;
-/// Shortcut::plain reads shortcut; Shortcut::normalized reads and writes the second batch norm
+/// Residual::plain reads shortcut; Residual::normalized reads and writes the second batch norm
 /// (uid::dual_offset), which has the same dx. All three need a stride of 1.
 OperationGraph backward_data_batch_norm(const ConvolutionProblem& problem,
-                                        Shortcut shortcut = Shortcut::none, bool add = false);
+                                        Residual shortcut = Residual::none, bool add = false);
 
 /// e. x, scale, bias, dy -> dw: reads relu(scale * x + bias) in place of x. dw has type `gradient`.
 OperationGraph normalized_backward_filter(const ConvolutionProblem& problem,

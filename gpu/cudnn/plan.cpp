@@ -28,29 +28,12 @@ Result<T> single(const Target& target, const Descriptor& descriptor,
   return values.front();
 }
 
-Result<std::size_t> workspace_of(const Target& target, const Descriptor& plan) {
-  TROUPE_TRY(const auto bytes,
-             single<std::int64_t>(target, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
-  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
-}
-
 } // namespace
 
 Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& configuration) {
   TROUPE_TRY(const auto engine, engine_of(target, configuration));
-  const auto all = get_attribute<cudnnBackendNumericalNote_t>(target.library(), engine,
-                                                              CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
-  if (!all)
-    return failure(all.error());
-  const auto has = [&all](cudnnBackendNumericalNote_t note) {
-    return std::find(all->begin(), all->end(), note) != all->end();
-  };
-  return NumericalNotes{has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
-                        has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS),
-                        has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
-                        has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
-                        has(CUDNN_NUMERICAL_NOTE_WINOGRAD),
-                        has(CUDNN_NUMERICAL_NOTE_FFT)};
+  return get_attribute<cudnnBackendNumericalNote_t>(target.library(), engine,
+                                                    CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
 bool compiles_at_run_time(const Target& target, const Descriptor& configuration) {
@@ -59,8 +42,7 @@ bool compiles_at_run_time(const Target& target, const Descriptor& configuration)
     return false;
   const auto notes = get_attribute<cudnnBackendBehaviorNote_t>(target.library(), *engine,
                                                                CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
-  return notes && std::find(notes->begin(), notes->end(),
-                            CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != notes->end();
+  return notes && std::ranges::count(*notes, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) > 0;
 }
 
 Result<std::string> describe_engine(const Target& target, const Descriptor& configuration) {
@@ -103,15 +85,10 @@ Result<Plan> Plan::from_configuration(const Target& target,
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, tag);
   builder.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
-  TROUPE_TRY(auto descriptor, builder.finalize());
-  TROUPE_TRY(const auto bytes, workspace_of(target, descriptor));
-  Plan plan;
+  TROUPE_TRY(auto plan, finalize(target, builder, std::move(tag)));
   plan.graph_ = std::move(graph);
   plan.compiled_ = compiles_at_run_time(target, configuration);
   plan.configuration_ = std::move(configuration);
-  plan.plan_ = std::move(descriptor);
-  plan.workspace_bytes_ = bytes;
-  plan.tag_ = std::move(tag);
   return plan;
 }
 
@@ -122,18 +99,27 @@ Result<Plan> Plan::from_json(const Target& target, const std::string& json, std:
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   builder.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
               std::span<const char>(json.c_str(), json.size() + 1));
-  TROUPE_TRY(auto descriptor, builder.finalize());
-  TROUPE_TRY(const auto bytes, workspace_of(target, descriptor));
-  Plan plan;
-  plan.plan_ = std::move(descriptor);
-  plan.workspace_bytes_ = bytes;
-  plan.tag_ = std::move(tag);
+  TROUPE_TRY(auto plan, finalize(target, builder, std::move(tag)));
   plan.compiled_ = compiled;
   return plan;
 }
 
+Result<Plan> Plan::finalize(const Target& target, DescriptorBuilder& builder, std::string tag) {
+  Plan plan;
+  TROUPE_TRY(plan.plan_, builder.finalize());
+  TROUPE_TRY(const auto bytes,
+             single<std::int64_t>(target, plan.plan_, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  plan.workspace_bytes_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+  plan.tag_ = std::move(tag);
+  return plan;
+}
+
 Result<std::string> Plan::json(const Target& target) const {
-  return text_attribute(target.library(), plan_, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+  TROUPE_TRY(
+      const auto characters,
+      get_attribute<char>(target.library(), plan_, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION));
+  const std::string text(characters.begin(), characters.end());
+  return text.substr(0, text.find('\0')); // the count includes the terminating zero
 }
 
 Status Plan::execute(const Target& target, std::span<const Binding> bindings,

@@ -17,13 +17,7 @@ struct Binding {
 };
 
 /// cuDNN's notes on an engine's arithmetic.
-struct NumericalNotes {
-  bool tensor_core = false;           ///< uses tensor cores; with fp32 tensors: TF32
-  bool down_convert_inputs = false;   ///< rounds its inputs to a narrower type
-  bool reduced_precision = false;     ///< accumulates in a narrower type
-  bool nondeterministic = false;      ///< runs may differ in the last bits
-  bool winograd = false, fft = false; ///< transforms, which round differently from the direct sum
-};
+using NumericalNotes = std::vector<cudnnBackendNumericalNote_t>;
 
 class Plan {
 public:
@@ -52,6 +46,7 @@ public:
 
 private:
   Plan() = default;
+  static Result<Plan> finalize(const Target& target, DescriptorBuilder& builder, std::string tag);
 
   std::shared_ptr<const LoweredGraph> graph_; ///< null for a plan from JSON
   Descriptor configuration_;

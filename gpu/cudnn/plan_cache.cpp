@@ -19,23 +19,16 @@ std::string key_of(const Target& target, const OperationGraph& graph, const Plan
 
 PlanCache::PlanCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-std::filesystem::path PlanCache::path_of(const Target& target, const OperationGraph& graph,
-                                         const PlanPolicy& policy) const {
-  return entry_path(folder_, key_of(target, graph, policy));
-}
-
 std::optional<ChosenPlan> PlanCache::find(const Target& target, const OperationGraph& graph,
                                           const PlanPolicy& policy) const {
   const auto entry = read_entry(folder_, key_of(target, graph, policy));
-  if (!entry.is_object())
-    return std::nullopt;
-  const auto plan = entry.value("plan", nlohmann::json());
-  const auto tag = entry.value("tag", nlohmann::json());
-  const auto compiled = entry.value("compiled", nlohmann::json());
-  const auto time = entry.value("microseconds", nlohmann::json());
+  const auto plan = value_of(entry, "plan");
+  const auto tag = value_of(entry, "tag");
+  const auto compiled = value_of(entry, "compiled");
+  const auto time = value_of(entry, "microseconds");
   // cuDNN does not promise to survive damaged text.
   if (!plan.is_string() || !tag.is_string() || !compiled.is_boolean() || !time.is_number() ||
-      entry.value("sha256", nlohmann::json()) != digest(plan.get<std::string>()))
+      value_of(entry, "sha256") != digest(plan.get<std::string>()))
     return std::nullopt;
   auto loaded = Plan::from_json(target, plan.get<std::string>(), tag.get<std::string>(),
                                 compiled.get<bool>());
@@ -60,10 +53,8 @@ Status PlanCache::store(const Target& target, const OperationGraph& graph, const
 std::optional<Error> PlanCache::find_refusal(const Target& target, const OperationGraph& graph,
                                              const PlanPolicy& policy) const {
   const auto entry = read_entry(folder_, key_of(target, graph, policy));
-  if (!entry.is_object())
-    return std::nullopt;
-  const auto why = entry.value("refused", nlohmann::json());
-  if (!why.is_string() || entry.value("nvrtc", nlohmann::json()) != target.library().nvrtc.version)
+  const auto why = value_of(entry, "refused");
+  if (!why.is_string() || value_of(entry, "nvrtc") != target.library().nvrtc.version)
     return std::nullopt;
   return Error{Errc::unsupported, why.get<std::string>()};
 }

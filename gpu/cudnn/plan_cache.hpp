@@ -40,9 +40,6 @@ public:
                        const Error& refusal) const;
 
   const std::filesystem::path& folder() const { return folder_; }
-  /// Path of the entry, plan or refusal, for this key.
-  std::filesystem::path path_of(const Target& target, const OperationGraph& graph,
-                                const PlanPolicy& policy) const;
 
 private:
   std::filesystem::path folder_;

@@ -30,13 +30,17 @@ bool computes_in_fp32(const OperationGraph& graph) {
 
 /// Returns why the policy forbids an engine; empty if it does not.
 std::string_view objection(const NumericalNotes& notes, const PlanPolicy& policy, bool fp32) {
-  if (policy.deterministic && notes.nondeterministic)
+  const auto has = [&notes](cudnnBackendNumericalNote_t note) {
+    return std::ranges::count(notes, note) > 0;
+  };
+  if (policy.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
     return "not deterministic";
-  if (notes.reduced_precision)
+  if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION))
     return "accumulates in reduced precision";
-  if (fp32 && notes.down_convert_inputs)
+  if (fp32 && has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))
     return "rounds its inputs";
-  if (fp32 && !policy.tf32 && notes.tensor_core)
+  // Tensor cores round fp32 factors to TF32.
+  if (fp32 && !policy.tf32 && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
     return "TF32";
   return "";
 }

@@ -17,9 +17,9 @@ class Target {
 public:
   /// Opens the GPU with this index and makes it the calling thread's current device.
   static Result<Target> of_device(const CudnnLibrary& library, int device);
-  /// Describes a GPU by its properties, as cuDNN writes them
-  /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION). Errors: invalid_input.
-  static Result<Target> of_properties(const CudnnLibrary& library, const std::string& json);
+  /// Describes a GPU of another machine: `properties` is cuDNN's descriptor of it.
+  Target(const CudnnLibrary& library, const std::string& name, int sm, int driver,
+         DeviceRates rates = {}, Descriptor properties = {});
 
   const CudnnLibrary& library() const { return library_; }
   /// Null without a GPU.
@@ -42,7 +42,6 @@ public:
 private:
   using Handle =
       std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, decltype(CudnnLibrary::destroy)>;
-  Target(const CudnnLibrary& library, std::string name, int sm, int driver);
 
   CudnnLibrary library_;
   Handle handle_;

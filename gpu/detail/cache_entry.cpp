@@ -7,7 +7,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <utility>
 
 namespace troupe::gpu {
 
@@ -16,20 +15,23 @@ namespace {
 /// Version of the file format; files with another version count as missing.
 constexpr int version = 2;
 
-} // namespace
-
 std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& key) {
   return folder / (digest(key).substr(0, 32) + ".json");
 }
+
+} // namespace
 
 nlohmann::json read_entry(const std::filesystem::path& folder, const std::string& key) {
   std::ifstream file(entry_path(folder, key), std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto entry = parse_json(text).value_or(nullptr);
-  const auto is = [&entry](const char* name, const nlohmann::json& value) {
-    return entry.value(name, nlohmann::json()) == value;
-  };
-  return entry.is_object() && is("version", version) && is("key", key) ? std::move(entry) : nullptr;
+  if (entry.is_object() && value_of(entry, "version") == version && value_of(entry, "key") == key)
+    return entry;
+  return nlohmann::json::object();
+}
+
+nlohmann::json value_of(const nlohmann::json& entry, const char* name) {
+  return entry.value(name, nlohmann::json());
 }
 
 Status write_entry(const std::filesystem::path& folder, const std::string& key,

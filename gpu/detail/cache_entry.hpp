@@ -10,10 +10,10 @@
 
 namespace troupe::gpu {
 
-/// Returns the path of a key's entry.
-std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& key);
-/// Returns the entry; null if it is missing, damaged, or of another format or key.
+/// Returns the entry; an empty object if it is missing, damaged, or of another format or key.
 nlohmann::json read_entry(const std::filesystem::path& folder, const std::string& key);
+/// Returns a value of the entry; null if there is none.
+nlohmann::json value_of(const nlohmann::json& entry, const char* name);
 /// Writes the entry atomically, so processes can share a folder. Creates a missing folder. Errors:
 /// io, no_space; io for text that is not UTF-8.
 Status write_entry(const std::filesystem::path& folder, const std::string& key,

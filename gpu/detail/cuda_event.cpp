@@ -23,7 +23,7 @@ EventPool::~EventPool() {
       cudaEventDestroy(event);
 }
 
-Result<cudaEvent_t> EventPool::take(bool timed) {
+Result<cudaEvent_t> EventPool::unused(bool timed) {
   {
     const std::lock_guard lock{mutex_};
     auto& events = timed ? timed_ : untimed_;
@@ -40,28 +40,25 @@ Result<cudaEvent_t> EventPool::take(bool timed) {
   return event;
 }
 
-void EventPool::give_back(cudaEvent_t event, bool timed) {
-  const std::lock_guard lock{mutex_};
-  (timed ? timed_ : untimed_).push_back(event);
+Result<PooledEvent> EventPool::take(bool timed) {
+  TROUPE_TRY(const auto taken, unused(timed));
+  return PooledEvent{taken, [this, timed](cudaEvent_t event) {
+                       const std::lock_guard lock{mutex_};
+                       (timed ? timed_ : untimed_).push_back(event);
+                     }};
 }
 
-Result<std::shared_ptr<PooledEvent>> PooledEvent::take(EventPool& pool, bool timed) {
-  TROUPE_TRY(const auto event, pool.take(timed));
-  return std::make_shared<PooledEvent>(pool, event, timed);
-}
-
-void EventClock::start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at) {
+void EventClock::start(PooledEvent base, std::chrono::nanoseconds at) {
   const std::lock_guard lock{mutex_};
   base_ = std::move(base);
   at_ = at;
 }
 
-std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>& event) {
+std::chrono::nanoseconds EventClock::time_of(const PooledEvent& event) {
   const std::lock_guard lock{mutex_};
   const DeviceGuard guard{device_};
   float milliseconds = 0;
-  if (!base_ ||
-      cudaEventElapsedTime(&milliseconds, base_->handle(), event->handle()) != cudaSuccess) {
+  if (!base_ || cudaEventElapsedTime(&milliseconds, base_.get(), event.get()) != cudaSuccess) {
     cudaGetLastError(); // clears the error: the result reports it, and a later call must not
     return {};
   }
@@ -75,8 +72,8 @@ std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>&
   return time;
 }
 
-CudaEvent::CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
-                     Status status, HostWaits waits, std::shared_ptr<StreamMark> mark)
+CudaEvent::CudaEvent(std::shared_ptr<DeviceContext> context, PooledEvent event, Status status,
+                     HostWaits waits, std::shared_ptr<StreamMark> mark)
     : context_{std::move(context)}, event_{std::move(event)}, status_{std::move(status)},
       waits_{std::move(waits)}, mark_{std::move(mark)} {}
 
@@ -106,7 +103,7 @@ std::optional<Status> CudaEvent::poll() const {
 
 std::optional<Status> CudaEvent::query() const {
   const DeviceGuard guard{context_->index()};
-  const auto code = cudaEventQuery(event_->handle());
+  const auto code = cudaEventQuery(event_.get());
   if (code == cudaErrorNotReady) {
     cudaGetLastError(); // clears the code, which is not an error
     return std::nullopt;

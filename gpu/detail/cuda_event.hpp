@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/device/device.hpp"
-#include "gpu/detail/host_wait.hpp"
 #include "gpu/detail/stream_mark.hpp"
+#include "gpu/detail/stream_state.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -12,11 +12,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 namespace troupe::gpu {
 
 class DeviceContext;
+
+/// An event of an EventPool.
+using PooledEvent = std::shared_ptr<std::remove_pointer_t<cudaEvent_t>>;
 
 /// Reuses events: for the driver, creating one costs more than using one.
 class EventPool {
@@ -26,31 +30,16 @@ public:
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
 
-  Result<cudaEvent_t> take(bool timed);
-  void give_back(cudaEvent_t event, bool timed);
+  /// Returns an event that returns to the pool when its last pointer is destroyed. The pool must
+  /// outlive it.
+  Result<PooledEvent> take(bool timed);
 
 private:
+  Result<cudaEvent_t> unused(bool timed);
+
   int device_;
   std::mutex mutex_;
   std::vector<cudaEvent_t> timed_, untimed_;
-};
-
-/// An event that its destructor returns to the pool. The pool must outlive it.
-class PooledEvent {
-public:
-  static Result<std::shared_ptr<PooledEvent>> take(EventPool& pool, bool timed);
-  PooledEvent(EventPool& pool, cudaEvent_t event, bool timed)
-      : pool_{pool}, event_{event}, timed_{timed} {}
-  ~PooledEvent() { pool_.give_back(event_, timed_); }
-  PooledEvent(const PooledEvent&) = delete;
-  PooledEvent& operator=(const PooledEvent&) = delete;
-
-  cudaEvent_t handle() const { return event_; }
-
-private:
-  EventPool& pool_;
-  cudaEvent_t event_;
-  bool timed_;
 };
 
 /// Converts times of a device's events to the host's steady clock. CUDA reports differences as a
@@ -62,14 +51,14 @@ public:
   explicit EventClock(int device) : device_{device} {}
 
   /// Sets the base: an event that was reached at time `at`.
-  void start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at);
+  void start(PooledEvent base, std::chrono::nanoseconds at);
   /// Returns the time of a timed event that has been reached; 0 if the device cannot report it.
-  std::chrono::nanoseconds time_of(const std::shared_ptr<PooledEvent>& event);
+  std::chrono::nanoseconds time_of(const PooledEvent& event);
 
 private:
   int device_;
   std::mutex mutex_;
-  std::shared_ptr<PooledEvent> base_;
+  PooledEvent base_;
   std::chrono::nanoseconds at_{};
 };
 
@@ -81,8 +70,8 @@ public:
   /// `event` is null if the stream had failed: the event is then ready, with time 0. `mark`, if not
   /// null, directly follows the event in the stream; the host can then poll it without calling
   /// CUDA.
-  CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
-            Status status, HostWaits waits, std::shared_ptr<StreamMark> mark = nullptr);
+  CudaEvent(std::shared_ptr<DeviceContext> context, PooledEvent event, Status status,
+            HostWaits waits, std::shared_ptr<StreamMark> mark = nullptr);
 
   bool ready() const override { return poll().has_value(); }
   std::chrono::nanoseconds time() const override;
@@ -90,7 +79,7 @@ public:
   /// Returns the outcome once the stream has reached the event; empty before.
   std::optional<Status> poll() const;
   /// Null if the stream had failed.
-  cudaEvent_t handle() const { return event_ ? event_->handle() : nullptr; }
+  cudaEvent_t handle() const { return event_.get(); }
   /// The stream's status when the event was recorded.
   const Status& recorded_status() const { return status_; }
   /// Waits that precede it, except some that had already ended without error.
@@ -101,7 +90,7 @@ private:
   std::optional<Status> query() const;
 
   std::shared_ptr<DeviceContext> context_; ///< declared first: it owns the pool
-  std::shared_ptr<PooledEvent> event_;
+  PooledEvent event_;
   Status status_;
   HostWaits waits_;
   std::shared_ptr<StreamMark> mark_;

@@ -1,11 +1,10 @@
 #include "gpu/detail/cuda_memory.hpp"
 
-#include "core/device/memory_account.hpp"
+#include "core/device/memory_advice.hpp"
 #include "core/fail.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_error.hpp"
 #include "gpu/device_guard.hpp"
-#include "gpu/out_of_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -14,11 +13,6 @@
 namespace troupe::gpu {
 
 namespace {
-
-/// Returns the page-locked bytes for a buffer of this size.
-std::size_t locked_bytes(std::size_t bytes) {
-  return std::max<std::size_t>(bytes, 1);
-}
 
 Result<cudaMemPool_t> create_pool(int device) {
   cudaMemPoolProps properties = {};
@@ -115,6 +109,16 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
                                          [this, memory] { release(memory); });
 }
 
+Error out_of_memory(std::size_t asked, MemoryKind kind, int device, std::size_t free_bytes,
+                    std::size_t total_bytes, const MemoryUse& use) {
+  return {Errc::out_of_memory,
+          fmt::format("CUDA device {} cannot allocate {} ({} bytes) of {}: {} of {} are free, and "
+                      "this process holds {}; try {}",
+                      device, describe_bytes(asked), asked, to_string(kind),
+                      describe_bytes(free_bytes), describe_bytes(total_bytes), describe(use),
+                      settings_that_help(kind))};
+}
+
 Status CudaMemory::open_to(int device) const {
   if (pool_) { // cudaDeviceEnablePeerAccess does not affect a pool
     const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, device},
@@ -134,10 +138,11 @@ Status CudaMemory::open_to(int device) const {
 
 Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
                                           std::shared_ptr<MemoryAccount> counted) const {
-  TROUPE_TRY(auto* const memory, page_lock(locked_bytes(bytes)));
-  std::memset(memory, 0, locked_bytes(bytes));
-  const auto free = [calls = idle_calls_, device = device_, memory, bytes] {
-    calls->free_host(memory, locked_bytes(bytes), device);
+  const auto locked = std::max<std::size_t>(bytes, 1);
+  TROUPE_TRY(auto* const memory, page_lock(locked));
+  std::memset(memory, 0, locked);
+  const auto free = [calls = idle_calls_, device = device_, memory, locked] {
+    calls->free_host(memory, locked, device);
   };
   return std::make_shared<CountedBuffer>(memory, bytes, MemoryKind::pinned, std::move(counted),
                                          free);

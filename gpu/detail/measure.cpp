@@ -1,13 +1,17 @@
 #include "gpu/detail/measure.hpp"
 
 #include "core/fail.hpp"
+#include "core/float16.hpp"
+#include "core/random.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -30,45 +34,41 @@ Result<EventHandle> make_event() {
   return EventHandle(event);
 }
 
-/// Times a stretch of runs on the device.
-class Stretch {
-public:
-  Stretch(cudaStream_t stream, const std::function<Status()>& enqueue)
-      : stream_{stream}, enqueue_{enqueue} {}
-
-  Result<double> microseconds(int runs) const {
-    const auto begin = make_event();
-    const auto end = make_event();
-    if (!begin || !end)
-      return failure(begin ? end.error() : begin.error());
-    TROUPE_TRY(check(cudaEventRecord(begin->get(), stream_), "recording an event"));
-    for (int i = 0; i < runs; ++i)
-      TROUPE_TRY(enqueue_());
-    TROUPE_TRY(check(cudaEventRecord(end->get(), stream_), "recording an event"));
-    TROUPE_TRY(check(cudaEventSynchronize(end->get()), "running a candidate"));
-    float milliseconds = 0;
-    TROUPE_TRY(check(cudaEventElapsedTime(&milliseconds, begin->get(), end->get()), "timing"));
-    return 1e3 * static_cast<double>(milliseconds) / runs;
-  }
-
-private:
-  cudaStream_t stream_;
-  const std::function<Status()>& enqueue_;
-};
+/// Returns the microseconds of one run in a stretch of runs on the device.
+Result<double> time_stretch(cudaStream_t stream, const std::function<Status()>& enqueue, int runs) {
+  TROUPE_TRY(const auto begin, make_event());
+  TROUPE_TRY(const auto end, make_event());
+  TROUPE_TRY(check(cudaEventRecord(begin.get(), stream), "recording an event"));
+  for (int i = 0; i < runs; ++i)
+    TROUPE_TRY(enqueue());
+  TROUPE_TRY(check(cudaEventRecord(end.get(), stream), "recording an event"));
+  TROUPE_TRY(check(cudaEventSynchronize(end.get()), "running a candidate"));
+  float milliseconds = 0;
+  TROUPE_TRY(check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "timing"));
+  return 1e3 * static_cast<double>(milliseconds) / runs;
+}
 
 /// The first run loads kernels; the second determines how many runs fill a stretch.
-Result<double> least_of(const Stretch& stretch) {
+Result<double> least_of(cudaStream_t stream, const std::function<Status()>& enqueue) {
   constexpr double microseconds = 2000;
   constexpr int stretches = 5;
-  TROUPE_TRY(stretch.microseconds(1));
-  TROUPE_TRY(const double one, stretch.microseconds(1));
+  TROUPE_TRY(time_stretch(stream, enqueue, 1));
+  TROUPE_TRY(const double one, time_stretch(stream, enqueue, 1));
   const int runs = static_cast<int>(std::clamp(microseconds / std::max(one, 1.0), 1.0, 10.0));
   auto least = std::numeric_limits<double>::max();
   for (int i = 0; i < stretches; ++i) {
-    TROUPE_TRY(const double time, stretch.microseconds(runs));
+    TROUPE_TRY(const double time, time_stretch(stream, enqueue, runs));
     least = std::min(least, time);
   }
   return least;
+}
+
+std::vector<std::uint16_t> random_halves(std::size_t count) {
+  CounterRng random{1, 0};
+  std::vector<std::uint16_t> halves(count);
+  for (auto& half : halves)
+    half = f16_from_float(random.normal());
+  return halves;
 }
 
 } // namespace
@@ -82,10 +82,21 @@ Status wake_up(cudaStream_t stream, std::byte* memory, std::size_t bytes) {
   return {};
 }
 
+/// Fills with copies of one block of numbers.
+Status fill_with_random_halves(CudaDevice& device, Stream& stream, std::byte* memory,
+                               std::size_t bytes) {
+  const auto block = random_halves(std::size_t{1} << 19);
+  const auto block_bytes = block.size() * sizeof block[0];
+  for (std::size_t at = 0; at < bytes; at += block_bytes)
+    device.copy(stream, memory + at, at == 0 ? static_cast<const void*>(block.data()) : memory,
+                std::min(block_bytes, bytes - at));
+  return stream.synchronize();
+}
+
 /// A candidate that is rejected at its launch may leave an error on the thread, which the next
 /// operation would report.
 Result<double> least_microseconds(cudaStream_t stream, const std::function<Status()>& enqueue) {
-  auto least = least_of({stream, enqueue});
+  auto least = least_of(stream, enqueue);
   if (!least)
     cudaGetLastError();
   return least;

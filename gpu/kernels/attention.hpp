@@ -44,4 +44,18 @@ struct AttentionBackward {
 void launch_causal_attention_backward(cudaStream_t stream, const AttentionShape& shape,
                                       const AttentionBackward& arguments);
 
+/// Attention of a sequence's next rows to all earlier rows, whose keys and values are cached in
+/// f32.
+struct CachedAttention {
+  const void *q = nullptr, *k = nullptr, *v = nullptr; ///< as in Attention
+  float *keys = nullptr, *values = nullptr;            ///< (sequences, kv_heads, places, head_dim)
+  const std::int32_t* first = nullptr; ///< cache position of every sequence's first row
+  std::int64_t places = 0;
+  void* y = nullptr;
+};
+/// Two launches: the first caches the rows, the second computes attention. A row without a place in
+/// the cache is not cached and gives NaNs.
+void launch_cached_attention(cudaStream_t stream, const AttentionShape& shape,
+                             const CachedAttention& arguments);
+
 } // namespace troupe::gpu

@@ -1,5 +1,5 @@
+#include "gpu/kernels/batch_norm.hpp"
 #include "gpu/kernels/batch_norm_math.hpp"
-#include "gpu/kernels/batch_norm_ranks.hpp"
 #include "gpu/kernels/detail/per_channel.cuh"
 
 #include <type_traits>

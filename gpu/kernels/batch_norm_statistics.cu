@@ -1,5 +1,5 @@
+#include "gpu/kernels/batch_norm.hpp"
 #include "gpu/kernels/batch_norm_math.hpp"
-#include "gpu/kernels/batch_norm_ranks.hpp"
 #include "gpu/kernels/detail/columns.cuh"
 #include "gpu/kernels/detail/update_gate.cuh"
 

@@ -1,4 +1,4 @@
-#include "gpu/kernels/cached_attention.hpp"
+#include "gpu/kernels/attention.hpp"
 #include "gpu/kernels/detail/rows.cuh"
 
 namespace troupe::gpu {

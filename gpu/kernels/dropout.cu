@@ -1,5 +1,5 @@
 #include "gpu/kernels/detail/each.cuh"
-#include "gpu/kernels/dropout.hpp"
+#include "gpu/kernels/elementwise.hpp"
 
 namespace troupe::gpu {
 

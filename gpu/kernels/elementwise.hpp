@@ -2,6 +2,7 @@
 /// core/graph/ops.def. relu, gelu, their gradients and bias may run in place.
 #pragma once
 
+#include "core/device/dropout_math.hpp"
 #include "core/graph/tensor.hpp"
 #include "core/host_and_device.hpp"
 
@@ -67,5 +68,12 @@ void launch_subsample_pad(cudaStream_t stream, DType dtype, const void* x, void*
                           const SubsampleShape& shape);
 void launch_subsample_pad_backward(cudaStream_t stream, DType dtype, const void* dy, void* dx,
                                    const SubsampleShape& shape);
+
+/// Dropout of samples of one size. core/device/dropout_math.hpp defines the dropped elements and
+/// the form of the keys. y may be x. Samples whose size is a multiple of 16 bytes, aligned to 16
+/// bytes, are fast.
+void launch_dropout(cudaStream_t stream, DType dtype, const DropoutRule& rule,
+                    const std::int32_t* keys, std::size_t samples, std::size_t of_sample,
+                    const void* x, void* y);
 
 } // namespace troupe::gpu

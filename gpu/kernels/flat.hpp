@@ -2,8 +2,7 @@
 /// aligned memory is several times faster. dtype: f32, f16 or bf16.
 #pragma once
 
-#include "core/device/loss_scale.hpp"
-#include "core/graph/tensor.hpp"
+#include "core/device/device.hpp"
 #include "gpu/kernels/scratch.hpp"
 #include "gpu/kernels/update_gate.hpp"
 
@@ -55,5 +54,18 @@ void launch_count_update(cudaStream_t stream, std::int64_t* steps, const UpdateG
 /// Copies whole four-byte words. No effect if the gate is closed.
 void launch_keep(cudaStream_t stream, void* destination, const void* source, std::size_t bytes,
                  const UpdateGate& gate = {});
+
+/// An optimizer step in one launch. Arithmetic: core/device/optimizer_math.hpp. `clip` and `scaler`
+/// may be null: see Device::optimizer_step. Writes nothing if the gate is closed.
+void launch_optimizer_step(cudaStream_t stream, const OptimizerArguments& arguments,
+                           const OptimizerViews& views, const float* clip,
+                           const LossScaleState* scaler, const UpdateGate& gate = {});
+
+/// Quantizes values in blocks with one scale each; core/device/quantized.hpp defines encoding and
+/// arithmetic. Addresses are aligned to four bytes. Writes quantized_bytes(type, elements) bytes.
+void launch_quantize(cudaStream_t stream, const float* source, void* destination,
+                     QuantizedType type, std::size_t elements);
+void launch_dequantize(cudaStream_t stream, const void* source, QuantizedType type,
+                       float* destination, std::size_t elements);
 
 } // namespace troupe::gpu

@@ -1,7 +1,7 @@
-#include "gpu/kernels/detail/labels.cuh"
 #include "gpu/kernels/detail/pack.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 #include "gpu/kernels/linear_cross_entropy.hpp"
-#include "gpu/kernels/loss_math.hpp"
+#include "gpu/kernels/loss.hpp"
 
 namespace troupe::gpu {
 

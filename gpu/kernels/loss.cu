@@ -1,6 +1,5 @@
-#include "gpu/kernels/detail/labels.cuh"
+#include "gpu/kernels/detail/reduce.cuh"
 #include "gpu/kernels/loss.hpp"
-#include "gpu/kernels/loss_math.hpp"
 
 #include <algorithm>
 #include <climits>

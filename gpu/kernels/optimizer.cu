@@ -1,6 +1,6 @@
 #include "gpu/kernels/detail/each.cuh"
 #include "gpu/kernels/detail/update_gate.cuh"
-#include "gpu/kernels/optimizer.hpp"
+#include "gpu/kernels/flat.hpp"
 
 namespace troupe::gpu {
 

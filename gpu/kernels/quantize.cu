@@ -1,6 +1,6 @@
 #include "gpu/kernels/detail/each.cuh"
 #include "gpu/kernels/detail/reduce.cuh"
-#include "gpu/kernels/quantize.hpp"
+#include "gpu/kernels/flat.hpp"
 
 namespace troupe::gpu {
 

@@ -1,6 +1,5 @@
 #include "gpu/kernels/attention.hpp"
 #include "core/fail.hpp"
-#include "gpu/kernels/cached_attention.hpp"
 #include "gpu/lowering/lowering.hpp"
 
 #include <array>

@@ -2,9 +2,10 @@
 // the rest.
 #include "core/device/sum_over_ranks.hpp"
 #include "gpu/kernels/batch_norm_pooled.hpp"
-#include "gpu/kernels/batch_norm_ranks.hpp"
 #include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/lowering.hpp"
+
+#include <functional>
 
 namespace troupe::gpu {
 
@@ -30,10 +31,11 @@ void apply(const NodeLaunch& l, const BatchNormShape& shape, BatchNormApply by) 
 
 /// A batch norm over all ranks' values: reduce() sums this rank's values, and enqueue() uses the
 /// sums of all ranks.
-template <class Reduce, class Finish>
 class SynchronizedStep final : public Step {
 public:
-  SynchronizedStep(const Node& node, std::int64_t channels, Reduce reduce, Finish finish)
+  using Part = std::function<void(const NodeLaunch& launch, double* sums)>;
+
+  SynchronizedStep(const Node& node, std::int64_t channels, Part reduce, Part finish)
       : node_{node}, count_{RankSums::count(static_cast<std::size_t>(channels))},
         reduce_{std::move(reduce)}, finish_{std::move(finish)} {
     name = to_string(node.op);
@@ -53,15 +55,8 @@ private:
 
   Node node_;
   std::size_t count_;
-  Reduce reduce_;
-  Finish finish_;
+  Part reduce_, finish_;
 };
-
-template <class Reduce, class Finish>
-StepPtr synchronized_step(const Node& node, std::int64_t channels, Reduce reduce, Finish finish) {
-  return std::make_unique<SynchronizedStep<Reduce, Finish>>(node, channels, std::move(reduce),
-                                                            std::move(finish));
-}
 
 BatchNormStatistics statistics_of(const NodeLaunch& l) {
   const auto& attributes = l.attributes<BatchNormAttributes>();
@@ -71,6 +66,19 @@ BatchNormStatistics statistics_of(const NodeLaunch& l) {
           .running_variance = l.in<float>(4),
           .eps = attributes.eps,
           .momentum = attributes.momentum};
+}
+
+/// Scale, shift and the running statistics are the inputs from `first` on.
+BatchNormStatistics finalized(const NodeLaunch& l, std::size_t first) {
+  const auto& attributes = l.attributes<FinalizeAttributes>();
+  return {.saved_mean = l.out<float>(0),
+          .saved_inv_std = l.out<float>(1),
+          .running_mean = l.in<float>(first + 2),
+          .running_variance = l.in<float>(first + 3),
+          .eps = attributes.eps,
+          .momentum = attributes.momentum,
+          .scale = l.in<float>(first),
+          .shift = l.in<float>(first + 1)};
 }
 
 void apply_saved(const NodeLaunch& l, const BatchNormShape& shape) {
@@ -86,7 +94,7 @@ StepPtr training_step(const Lowering& lowering, const Node& node) {
 
 StepPtr synchronized_training_step(const Lowering& lowering, const Node& node) {
   const auto shape = shape_of(lowering.input(node, 0));
-  return synchronized_step(
+  return std::make_unique<SynchronizedStep>(
       node, shape.channels,
       [shape](const NodeLaunch& l, double* sums) {
         launch_batch_norm_rank_sums(l.stream, shape, l.in(0), sums, l.reductions);
@@ -125,19 +133,10 @@ Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_batch_norm_statistics(Lowering& lowering, const Node& node) {
   return kernel_step(node, [shape = shape_of(lowering.input(node, 0))](const NodeLaunch& l) {
-    const auto& attributes = l.attributes<FinalizeAttributes>();
-    launch_batch_norm_statistics(l.stream, shape, l.in(0),
-                                 {.saved_mean = l.out<float>(0),
-                                  .saved_inv_std = l.out<float>(1),
-                                  .running_mean = l.in<float>(3),
-                                  .running_variance = l.in<float>(4),
-                                  .eps = attributes.eps,
-                                  .momentum = attributes.momentum,
-                                  .scale = l.in<float>(1),
-                                  .shift = l.in<float>(2),
-                                  .equivalent_scale = l.out<float>(2),
-                                  .equivalent_shift = l.out<float>(3)},
-                                 l.reductions);
+    auto statistics = finalized(l, 1);
+    statistics.equivalent_scale = l.out<float>(2);
+    statistics.equivalent_shift = l.out<float>(3);
+    launch_batch_norm_statistics(l.stream, shape, l.in(0), statistics, l.reductions);
   });
 }
 
@@ -194,7 +193,7 @@ Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) 
     return kernel_step(node, [arguments, shape](const NodeLaunch& l) {
       launch_batch_norm_backward(l.stream, shape, arguments(l), l.reductions);
     });
-  return synchronized_step(
+  return std::make_unique<SynchronizedStep>(
       node, shape.channels,
       [arguments, shape](const NodeLaunch& l, double* sums) {
         launch_batch_norm_backward_sums(l.stream, shape, arguments(l), sums, l.reductions);
@@ -206,16 +205,9 @@ Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) 
 
 namespace {
 
-BatchNormStatistics finalized(const NodeLaunch& l) {
+BatchNormStatistics equivalents(const NodeLaunch& l) {
   const auto& attributes = l.attributes<FinalizeAttributes>();
-  BatchNormStatistics statistics{.saved_mean = l.out<float>(0),
-                                 .saved_inv_std = l.out<float>(1),
-                                 .running_mean = l.in<float>(4),
-                                 .running_variance = l.in<float>(5),
-                                 .eps = attributes.eps,
-                                 .momentum = attributes.momentum,
-                                 .scale = l.in<float>(2),
-                                 .shift = l.in<float>(3)};
+  auto statistics = finalized(l, 2);
   const bool narrow = attributes.type != DType::f32;
   if (narrow) {
     statistics.narrow = attributes.type;
@@ -239,7 +231,7 @@ Result<StepPtr> lower_batch_norm_finalize(Lowering& lowering, const Node& node) 
   const auto channels = lowering.input(node, 0).shape[0];
   return kernel_step(node, [channels](const NodeLaunch& l) {
     launch_batch_norm_finalize(l.stream, l.attributes<FinalizeAttributes>().count, channels,
-                               l.in<float>(0), l.in<float>(1), finalized(l));
+                               l.in<float>(0), l.in<float>(1), equivalents(l));
   });
 }
 

@@ -94,10 +94,8 @@ Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
   step->bind(uid::y, node.outputs[0]);
   if (attributes.prologue)
     bind_prologue(*step, node, attributes.residual);
-  if (attributes.statistics) {
-    step->bind(uid::sum, node.outputs[1]);
-    step->bind(uid::square_sum, node.outputs[2]);
-  }
+  if (attributes.statistics)
+    bind_all(*step, node.outputs, 1, {uid::sum, uid::square_sum});
   return StepPtr{std::move(step)};
 }
 

@@ -49,10 +49,7 @@ cudnn::OperationGraph backward_data_graph(const Graph& graph, const Node& node) 
   const auto problem = problem_of(graph[node.outputs[0]], graph[node.inputs[0]], attributes);
   if (!attributes.batch_norm_relu)
     return cudnn::convolution_backward_data(problem);
-  const auto shortcut = attributes.residual == Residual::none    ? cudnn::Shortcut::none
-                        : attributes.residual == Residual::plain ? cudnn::Shortcut::plain
-                                                                 : cudnn::Shortcut::normalized;
-  return cudnn::backward_data_batch_norm(problem, shortcut, attributes.add_gradient);
+  return cudnn::backward_data_batch_norm(problem, attributes.residual, attributes.add_gradient);
 }
 
 cudnn::OperationGraph backward_weight_graph(const Graph& graph, const Node& node, DType gradient) {

@@ -4,7 +4,6 @@
 #include "core/float16.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/lowering/storage.hpp"
-#include "gpu/lowering/traffic.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,13 +12,6 @@
 namespace troupe::gpu {
 
 namespace {
-
-std::size_t largest_workspace(const std::vector<StepPtr>& steps) {
-  std::size_t bytes = 0;
-  for (const auto& step : steps)
-    bytes = std::max(bytes, step->workspace_bytes());
-  return bytes;
-}
 
 /// Converts a tensor's values, as stored, to f32.
 void widen(DType type, const std::byte* raw, std::span<float> values) {
@@ -62,9 +54,10 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
   made->ports_ = std::move(ports);
   TROUPE_TRY(auto lowering, Lowering::make(device, made->graph_, options));
   TROUPE_TRY(made->lower_nodes(*lowering));
-  TROUPE_TRY(made->allocate(*lowering));
   made->layout_ = std::move(lowering->layout);
   made->places_ = std::move(lowering->placement.places);
+  made->copy_types_ = std::move(lowering->copy_types);
+  TROUPE_TRY(made->allocate(*lowering));
   TROUPE_TRY(made->load_kernels());
   return made;
 }
@@ -74,7 +67,6 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     const auto& node = graph_.nodes[i];
     TROUPE_TRY(auto step, lower(lowering, node));
     step->node_index = i;
-    TROUPE_TRY(step->traffic, traffic_of(graph_, node, plan_, lowering.plans, lowering.policy));
     step->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
                               graph_[node.outputs[0]].shape.to_string());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
@@ -89,16 +81,19 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
   return {};
 }
 
+/// Returns the size of the copy of a unit's parameters; 0 if there is none.
+std::size_t CudaExecutable::copy_bytes(std::size_t unit) const {
+  const auto type = copy_types_[unit];
+  return type == DType::f32 ? 0 : aligned(layout_.unit_elements[unit] * size_of(type));
+}
+
 Status CudaExecutable::allocate(const Lowering& lowering) {
   std::size_t workspace = 0, copies = 0;
   for (std::size_t i = 0; i < units_.size(); ++i) {
-    auto& unit = units_[i];
-    unit.elements = lowering.layout.unit_elements[i];
-    unit.copy_type = lowering.copy_types[i];
-    workspace =
-        std::max({workspace, largest_workspace(unit.forward), largest_workspace(unit.backward)});
-    if (unit.copy_type != DType::f32)
-      copies += aligned(unit.elements * size_of(unit.copy_type));
+    for (const auto* const steps : {&units_[i].forward, &units_[i].backward})
+      for (const auto& step : *steps)
+        workspace = std::max(workspace, step->workspace_bytes());
+    copies += copy_bytes(i);
   }
   const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer) -> Status {
     TROUPE_TRY(buffer, device_.allocate(std::max<std::size_t>(bytes, 1), kind));
@@ -109,12 +104,10 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
   TROUPE_TRY(take(workspace, MemoryKind::workspace, workspace_));
   TROUPE_TRY(take(copies, MemoryKind::workspace, copy_memory_));
   TROUPE_TRY(take(lowering.staging_bytes(), MemoryKind::workspace, staging_));
-  common_copy_type_ = common_copy_type(lowering.copy_types, lowering.layout.unit_elements);
   auto* at = copy_memory_->data();
-  for (const auto& unit : units_) {
-    const bool copied = unit.copy_type != DType::f32;
-    copies_.push_back(copied ? at : nullptr);
-    at += copied ? aligned(unit.elements * size_of(unit.copy_type)) : 0;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    copies_.push_back(copy_types_[i] != DType::f32 ? at : nullptr);
+    at += copy_bytes(i);
   }
   memory_ = {arena_->data(), own_->data(), workspace_->data()};
   return {};
@@ -137,11 +130,11 @@ void CudaExecutable::bind_loss_scale(const float* scale) {
 
 void CudaExecutable::refresh(Stream& stream, UnitId unit) {
   const auto i = static_cast<std::size_t>(unit);
-  if (units_[i].copy_type == DType::f32)
+  if (copy_types_[i] == DType::f32)
     return;
   cuda_stream(stream).enqueue("refresh", [&](cudaStream_t raw) {
-    launch_cast(raw, binding(unit).parameters, DType::f32, copies_[i], units_[i].copy_type,
-                units_[i].elements);
+    launch_cast(raw, binding(unit).parameters, DType::f32, copies_[i], copy_types_[i],
+                layout_.unit_elements[i]);
   });
 }
 
@@ -149,9 +142,9 @@ void CudaExecutable::refresh_all(Stream& stream) {
   for (const auto type : {DType::f16, DType::bf16}) {
     std::vector<CastRange> ranges;
     for (std::size_t unit = 0; unit < units_.size(); ++unit)
-      if (units_[unit].copy_type == type)
-        ranges.push_back(
-            {binding(static_cast<UnitId>(unit)).parameters, copies_[unit], units_[unit].elements});
+      if (copy_types_[unit] == type)
+        ranges.push_back({binding(static_cast<UnitId>(unit)).parameters, copies_[unit],
+                          layout_.unit_elements[unit]});
     if (!ranges.empty())
       cuda_stream(stream).enqueue(
           "refresh", [&](cudaStream_t raw) { launch_cast_ranges(raw, ranges, DType::f32, type); });
@@ -159,8 +152,8 @@ void CudaExecutable::refresh_all(Stream& stream) {
 }
 
 ParameterCopies CudaExecutable::copies() const {
-  return common_copy_type_ == DType::f32 ? ParameterCopies{}
-                                         : ParameterCopies{copy_memory_->data(), common_copy_type_};
+  const auto type = common_copy_type(copy_types_, layout_.unit_elements);
+  return type == DType::f32 ? ParameterCopies{} : ParameterCopies{copy_memory_->data(), type};
 }
 
 void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
@@ -188,6 +181,20 @@ void CudaExecutable::forward(Stream& stream, UnitId unit) {
 
 void CudaExecutable::backward(Stream& stream, UnitId unit) {
   enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].backward);
+}
+
+void CudaExecutable::run_steps(Stream& stream, const std::function<void(const Step&)>& done) {
+  const auto run_all = [&](UnitId unit, std::span<const StepPtr> steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      enqueue(cuda_stream(stream), binding(unit), steps.subspan(i, 1));
+      done(*steps[i]);
+    }
+  };
+  const auto units = static_cast<UnitId>(units_.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    run_all(unit, units_[static_cast<std::size_t>(unit)].forward);
+  for (UnitId unit = units - 1; unit >= 0; --unit)
+    run_all(unit, units_[static_cast<std::size_t>(unit)].backward);
 }
 
 void CudaExecutable::run(Stream& stream) {

@@ -5,20 +5,13 @@
 #include "gpu/cuda_graph.hpp"
 #include "gpu/lowering/lowering.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace troupe::gpu {
-
-struct StepTime {
-  std::string name;
-  std::size_t node; ///< index in the graph
-  Traffic traffic;
-  double microseconds;
-};
 
 /// Captures a whole pass (run()) into a CUDA graph at its second run with the same micro-batch
 /// buffers, and launches the graph from then on. A pass that waits for other ranks is never
@@ -41,28 +34,26 @@ public:
   void run(Stream& stream) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
-  /// Runs one pass and times each step with two events; times are in execution order. A step's time
-  /// includes the wait for its launch, so use it to find slow steps, not to add up. Blocks.
-  Result<std::vector<StepTime>> time_steps(Stream& stream);
+  /// Runs one pass. Calls `done` after enqueueing each step, in execution order.
+  void run_steps(Stream& stream, const std::function<void(const Step&)>& done);
 
 private:
   struct Unit {
     std::vector<StepPtr> forward, backward;
-    std::size_t elements = 0;
-    DType copy_type = DType::f32;
   };
 
   CudaExecutable(CudaDevice& device, const Graph& graph, const CompileOptions& options);
   Status lower_nodes(Lowering& lowering);
   Status allocate(const Lowering& lowering);
+  std::size_t copy_bytes(std::size_t unit) const;
   Status load_kernels();
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps);
   Result<CudaGraph> capture(CudaStream& stream);
 
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
+  std::vector<DType> copy_types_;  ///< by unit (storage.hpp)
   std::vector<std::byte*> copies_; ///< by unit
-  DType common_copy_type_ = DType::f32;
   /// By the buffers that a pass reads. Empty: run once, not captured yet.
   std::map<BatchAddresses, std::optional<CudaGraph>> graphs_;
 };

@@ -4,7 +4,6 @@
 #include "gpu/lowering/linear_cross_entropy.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/linear_cross_entropy.hpp"
 #include "gpu/lowering/lowering.hpp"
@@ -24,6 +23,13 @@ struct ChunkProducts {
 
 class LinearCrossEntropyStep : public Step {
 public:
+  LinearCrossEntropyStep(const Lowering& lowering, const Node& node)
+      : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
+        dtype_{lowering.input(node, 0).dtype}, shape_{lowering.graph, node}, layout_{shape_,
+                                                                                     dtype_} {
+    name = to_string(node.op);
+  }
+
   /// Chooses the products of a chunk, and those of the last chunk if it has fewer rows.
   Status choose_products(Lowering& lowering, bool backward) {
     for (const auto rows : {shape_.chunk(), shape_.last()})
@@ -37,13 +43,6 @@ public:
   std::size_t workspace_bytes() const override { return layout_.bytes; }
 
 protected:
-  LinearCrossEntropyStep(const Lowering& lowering, const Node& node)
-      : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
-        dtype_{lowering.input(node, 0).dtype}, shape_{lowering.graph, node}, layout_{shape_,
-                                                                                     dtype_} {
-    name = to_string(node.op);
-  }
-
   /// A chunk of rows with their logits.
   struct Chunk {
     const ChunkProducts& products;
@@ -81,20 +80,12 @@ protected:
     return l.data<std::byte>(id) + static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
   }
   /// Losses by row.
-  float* losses(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.losses);
-  }
+  float* losses(const Launch& l) const { return floats(l, layout_.losses); }
   /// Scalar: the gradients' factor.
-  float* factor(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.factor);
-  }
+  float* factor(const Launch& l) const { return floats(l, layout_.factor); }
   /// log_sum_exp by row, if backward computes it.
-  float* totals(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.totals);
-  }
-  float* logits(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.logits);
-  }
+  float* totals(const Launch& l) const { return floats(l, layout_.totals); }
+  float* logits(const Launch& l) const { return floats(l, layout_.logits); }
   /// In the type of x; in f32 they overwrite the logits.
   void* dlogits(const Launch& l) const { return l.workspace() + layout_.dlogits; }
 
@@ -123,6 +114,10 @@ private:
     }
   };
 
+  static float* floats(const Launch& l, std::size_t offset) {
+    return reinterpret_cast<float*>(l.workspace() + offset);
+  }
+
   const void* rounded_weight(const Launch& l) const {
     if (dtype_ == DType::f32)
       return l.data(node_.inputs[1]);
@@ -143,17 +138,12 @@ private:
   }
 
   Result<Matmul> product(Lowering& lowering, Product kind, std::int64_t rows, DType result) const {
-    TROUPE_TRY(auto* const registry, lowering.products());
-    TROUPE_TRY(auto chosen, registry->product({.product = kind,
-                                               .rows = rows,
-                                               .in = shape_.width,
-                                               .out = shape_.classes,
-                                               .operands = dtype_,
-                                               .result = result,
-                                               .tf32 = lowering.options.tf32,
-                                               .workspace_bytes = product_workspace},
-                                              lowering.options.deterministic));
-    return std::move(chosen.matmul);
+    return lowering.product({.product = kind,
+                             .rows = rows,
+                             .in = shape_.width,
+                             .out = shape_.classes,
+                             .operands = dtype_,
+                             .result = result});
   }
 
   Layout layout_;
@@ -162,8 +152,7 @@ private:
 
 class LinearCrossEntropy final : public LinearCrossEntropyStep {
 public:
-  LinearCrossEntropy(const Lowering& lowering, const Node& node)
-      : LinearCrossEntropyStep{lowering, node} {}
+  using LinearCrossEntropyStep::LinearCrossEntropyStep;
 
   Status enqueue(const Launch& l) override {
     auto* const log_sum_exp = l.data<float>(node_.outputs[1]);
@@ -179,8 +168,7 @@ public:
 
 class LinearCrossEntropyBackward final : public LinearCrossEntropyStep {
 public:
-  LinearCrossEntropyBackward(const Lowering& lowering, const Node& node)
-      : LinearCrossEntropyStep{lowering, node} {}
+  using LinearCrossEntropyStep::LinearCrossEntropyStep;
 
   Status enqueue(const Launch& l) override {
     const std::size_t scale = attributes_.loss ? 3 : 4;

@@ -3,44 +3,26 @@
 #include "gpu/lowering/executable.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::gpu {
-
-namespace {
-
-/// Consecutive offsets in one block of memory.
-class Places {
-public:
-  std::size_t take(std::size_t bytes) { return bytes_ += aligned(bytes), bytes_ - aligned(bytes); }
-  std::size_t bytes() const { return bytes_; }
-
-private:
-  std::size_t bytes_ = 0;
-};
-
-/// Takes an offset for each tensor of a batch.
-std::vector<std::size_t> take_all(Places& places, const BatchView& batch) {
-  std::vector<std::size_t> taken;
-  for (const auto& tensor : batch)
-    taken.push_back(places.take(tensor.bytes()));
-  return taken;
-}
-
-} // namespace
 
 /// Runs on zeros, because the results do not matter. All units share one block for parameters and
 /// one for gradients.
 Status CudaExecutable::load_kernels() {
-  std::size_t largest = 0;
-  for (const auto& unit : units_)
-    largest = std::max(largest, unit.elements);
-  Places places;
-  const auto loss_scale = places.take(sizeof(float));
-  const auto batch = take_all(places, ports_.batch());
-  const auto statistics = places.take(layout_.statistic_elements * sizeof(float));
-  const auto parameters = places.take(largest * sizeof(float));
-  const auto gradients = places.take(largest * sizeof(float));
-  TROUPE_TRY(const auto memory, device_.allocate(places.bytes(), MemoryKind::workspace));
+  const auto largest = std::ranges::max(layout_.unit_elements);
+  std::size_t bytes = 0;
+  const auto place = [&bytes](std::size_t size) {
+    return std::exchange(bytes, bytes + aligned(size));
+  };
+  const auto loss_scale = place(sizeof(float));
+  std::vector<std::size_t> batch;
+  for (const auto& tensor : ports_.batch())
+    batch.push_back(place(tensor.bytes()));
+  const auto statistics = place(layout_.statistic_elements * sizeof(float));
+  const auto parameters = place(largest * sizeof(float));
+  const auto gradients = place(largest * sizeof(float));
+  TROUPE_TRY(const auto memory, device_.allocate(bytes, MemoryKind::workspace));
   const auto at = [&](std::size_t offset) {
     return reinterpret_cast<float*>(memory->data() + offset);
   };

@@ -1,6 +1,7 @@
 #include "gpu/lowering/lowering.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/storage.hpp"
 
@@ -47,17 +48,21 @@ Status Lowering::find_plans() {
 }
 
 std::size_t Lowering::staging_bytes() const {
-  return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes();
+  return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes;
 }
 
-Result<MatmulPlanRegistry*> Lowering::products() {
-  return device_.products();
+Result<Matmul> Lowering::product(MatmulOptions wanted) {
+  wanted.tf32 = options.tf32;
+  wanted.workspace_bytes = product_workspace;
+  TROUPE_TRY(auto* const registry, device_.products());
+  TROUPE_TRY(auto chosen, registry->product(wanted, options.deterministic));
+  return std::move(chosen.matmul);
 }
 
 WeightView Lowering::view_weight(TensorId parameter, DType type) const {
   const auto unit = graph[parameter].unit;
   if (type == DType::f32)
-    return {parameter, unit};
+    return {.parameter = parameter, .unit = unit};
   const auto place = placement.places[static_cast<std::size_t>(parameter)];
   return {parameter, unit, place.offset / sizeof(float) * size_of(type)};
 }
@@ -73,8 +78,21 @@ TensorId Lowering::shift_of(TensorId saved_mean) const {
 }
 
 void* WeightView::data(const Launch& launch) const {
-  return offset_ ? launch.copies[static_cast<std::size_t>(unit_)] + *offset_
-                 : launch.data(parameter_);
+  return offset ? launch.copies[static_cast<std::size_t>(unit)] + *offset : launch.data(parameter);
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch-enum"
+Result<StepPtr> lower(Lowering& lowering, const Node& node) {
+  switch (node.op) {
+#define TROUPE_OP(name)                                                                            \
+  case Op::name:                                                                                   \
+    return lower_##name(lowering, node);
+#include "core/graph/ops.def"
+#undef TROUPE_OP
+  }
+  return fail(Errc::internal, "the CUDA device does not support op {}", static_cast<int>(node.op));
+}
+#pragma GCC diagnostic pop
 
 } // namespace troupe::gpu

@@ -2,6 +2,7 @@
 /// tensors, and choices of cuDNN and cuBLASLt.
 #pragma once
 
+#include "gpu/cublas/matmul.hpp"
 #include "gpu/cuda_device.hpp"
 #include "gpu/lowering/detail/step.hpp"
 #include "gpu/lowering/narrow_gradients.hpp"
@@ -14,18 +15,12 @@ namespace troupe::gpu {
 
 /// Locates a parameter for a node: the parameter itself, or its unit's copy in the type of
 /// activations.
-class WeightView {
-public:
-  WeightView(TensorId parameter, UnitId unit) : parameter_{parameter}, unit_{unit} {}
-  /// `offset`: in the unit's copy, in bytes.
-  WeightView(TensorId parameter, UnitId unit, std::size_t offset)
-      : parameter_{parameter}, unit_{unit}, offset_{offset} {}
-  void* data(const Launch& launch) const;
+struct WeightView {
+  TensorId parameter;
+  UnitId unit;
+  std::optional<std::size_t> offset = {}; ///< in the unit's copy, in bytes; empty: no copy
 
-private:
-  TensorId parameter_;
-  UnitId unit_;
-  std::optional<std::size_t> offset_; ///< empty: no copy
+  void* data(const Launch& launch) const;
 };
 
 /// Workspace bytes of a matrix product: enough for the products of any head.
@@ -48,15 +43,16 @@ public:
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
-  const Tensor& output(const Node& node, std::size_t i = 0) const { return graph[node.outputs[i]]; }
+  const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
   /// Returns the shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
   /// Returns the parameter as a node with activations of this type reads it.
   WeightView view_weight(TensorId parameter, DType type) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.
   std::size_t staging_bytes() const;
-  /// Opens the registry at the first call. Errors: unsupported if cuBLASLt is missing.
-  Result<MatmulPlanRegistry*> products();
+  /// Chooses the product; sets its workspace and precision. Errors: those of
+  /// MatmulPlanRegistry::product; unsupported if cuBLASLt is missing.
+  Result<Matmul> product(MatmulOptions wanted);
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)

@@ -1,5 +1,4 @@
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/lowering/lowering.hpp"
 
 namespace troupe::gpu {
@@ -13,22 +12,18 @@ Result<StepPtr> lower_product(Lowering& lowering, const Node& node, Product prod
                               const Tensor& y, const Tensor& x) {
   const auto type = lowering.input(node, 0).dtype;
   const bool bias = node.inputs.size() == 3;
-  TROUPE_TRY(auto* const products, lowering.products());
-  TROUPE_TRY(auto chosen, products->product({.product = product,
-                                             .rows = y.shape[0],
-                                             .in = x.shape[1],
-                                             .out = y.shape[1],
-                                             .operands = type,
-                                             .result = lowering.output(node).dtype,
-                                             .tf32 = lowering.options.tf32,
-                                             .bias = bias,
-                                             .workspace_bytes = product_workspace},
-                                            lowering.options.deterministic));
+  TROUPE_TRY(auto matmul, lowering.product({.product = product,
+                                            .rows = y.shape[0],
+                                            .in = x.shape[1],
+                                            .out = y.shape[1],
+                                            .operands = type,
+                                            .result = lowering.output(node).dtype,
+                                            .bias = bias}));
   const auto second = product == Product::backward_weight
-                          ? WeightView{node.inputs[1], node.unit}
+                          ? WeightView{.parameter = node.inputs[1], .unit = node.unit}
                           : lowering.view_weight(node.inputs[1], type);
   return kernel_step(node, product_workspace,
-                     [bias, second, matmul = std::move(chosen.matmul)](const NodeLaunch& l) {
+                     [bias, second, matmul = std::move(matmul)](const NodeLaunch& l) {
                        return matmul.run(l.stream, l.in(0), second.data(l),
                                          bias ? l.in<float>(2) : nullptr, l.out(0), l.workspace());
                      });

@@ -1,7 +1,6 @@
 #include "gpu/lowering/narrow_gradients.hpp"
 
 #include "gpu/kernels/flat.hpp"
-#include "gpu/lowering/traffic.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +12,6 @@ class WidenStep final : public Step {
 public:
   explicit WidenStep(const std::vector<NarrowGradient>& gradients) : gradients_{gradients} {
     name = fmt::format("widen {} weight gradients", gradients.size());
-    std::vector<Traffic> casts;
-    for (const auto& one : gradients)
-      casts.push_back(cast_traffic(one.elements, one.type, DType::f32));
-    traffic = widening_traffic(casts);
   }
 
   Status enqueue(const Launch& launch) override {
@@ -34,13 +29,13 @@ private:
 } // namespace
 
 std::size_t NarrowGradients::add(TensorId gradient, std::size_t elements, DType type) {
-  all_.push_back({gradient, elements, type, bytes_});
-  bytes_ += aligned(elements * size_of(type));
-  return all_.back().offset;
+  all.push_back({gradient, elements, type, bytes});
+  bytes += aligned(elements * size_of(type));
+  return all.back().offset;
 }
 
 StepPtr widen_gradients(const NarrowGradients& gradients) {
-  return gradients.all().empty() ? nullptr : std::make_unique<WidenStep>(gradients.all());
+  return gradients.all.empty() ? nullptr : std::make_unique<WidenStep>(gradients.all);
 }
 
 } // namespace troupe::gpu

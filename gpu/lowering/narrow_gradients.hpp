@@ -17,17 +17,13 @@ struct NarrowGradient {
 };
 
 /// The narrow gradients of one unit.
-class NarrowGradients {
-public:
+struct NarrowGradients {
+  std::vector<NarrowGradient> all;
+  std::size_t bytes = 0; ///< in Launch::staging
+
   /// Returns the offset in Launch::staging where the gradient is written. All gradients of a unit
   /// have the same type.
   std::size_t add(TensorId gradient, std::size_t elements, DType type);
-  std::size_t bytes() const { return bytes_; }
-  const std::vector<NarrowGradient>& all() const { return all_; }
-
-private:
-  std::vector<NarrowGradient> all_;
-  std::size_t bytes_ = 0;
 };
 
 /// Null if there are none.

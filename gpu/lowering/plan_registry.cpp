@@ -2,7 +2,6 @@
 
 #include "core/cores.hpp"
 #include "core/fail.hpp"
-#include "gpu/cudnn/traffic.hpp"
 
 #include <fmt/format.h>
 
@@ -138,18 +137,11 @@ void PlanRegistry::look_up(Asked& asked, const PlanSearcher& searcher) {
   asked.was_known = chosen ? chosen->from_cache : refused;
   if (!asked.was_known)
     note(describe(asked.graph, chosen, seconds_since(start)));
-  asked.found = timed(asked.graph, searcher, std::move(chosen));
-}
-
-Result<TimedPlan> PlanRegistry::timed(const cudnn::OperationGraph& graph,
-                                      const PlanSearcher& searcher,
-                                      Result<cudnn::ChosenPlan> chosen) const {
-  if (!chosen)
-    return failure(std::move(chosen).error());
-  const bool measured = chosen->microseconds >= 0;
-  const double reckoned = reckon(graph) * (chosen->plan.compiled() ? general_engine : 1);
-  return TimedPlan{std::make_shared<const cudnn::Plan>(std::move(chosen->plan)), &searcher.target(),
-                   measured ? chosen->microseconds : reckoned, measured};
+  asked.found = std::move(chosen).map([&](cudnn::ChosenPlan found) {
+    const double reckoned = reckon(asked.graph) * (found.plan.compiled() ? general_engine : 1);
+    return TimedPlan{std::make_shared<const cudnn::Plan>(std::move(found.plan)), &searcher.target(),
+                     found.microseconds >= 0 ? found.microseconds : reckoned};
+  });
 }
 
 Result<TimedPlan> PlanRegistry::plan(const cudnn::OperationGraph& graph,

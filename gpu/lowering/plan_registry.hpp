@@ -5,7 +5,6 @@
 
 #include "gpu/lowering/detail/plan_searcher.hpp"
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,15 +19,13 @@ struct TimedPlan {
   std::shared_ptr<const cudnn::Plan> plan;
   const cudnn::Target* target =
       nullptr; ///< the registry's; the plan was created with its handle and runs with it
-  double microseconds = 0;
-  bool measured = false; ///< else estimated
+  double microseconds = 0; ///< measured, or else estimated
 };
 
 struct PlanRegistryOptions {
   std::filesystem::path cache; ///< a folder
-  std::function<void(const std::string&)>
-      say{};            ///< called with one line for each search and choice
-  unsigned threads = 8; ///< upper limit; never more than the usable cores
+  Say say{};                   ///< called with one line for each search and choice
+  unsigned threads = 8;        ///< upper limit; never more than the usable cores
 };
 
 class PlanRegistry {
@@ -63,8 +60,6 @@ private:
 
   void open_searchers(std::size_t wanted);
   void look_up(Asked& asked, const PlanSearcher& searcher);
-  Result<TimedPlan> timed(const cudnn::OperationGraph& graph, const PlanSearcher& searcher,
-                          Result<cudnn::ChosenPlan> chosen) const;
 
   PlanRegistryOptions options_;
   CudaDevice* device_ = nullptr; ///< null: the GPU is not in this machine

@@ -1,6 +1,5 @@
 #include "gpu/lowering/detail/pool_shape.hpp"
 #include "gpu/lowering/lowering.hpp"
-#include "gpu/lowering/pool_index.hpp"
 
 namespace troupe::gpu {
 
@@ -10,19 +9,15 @@ PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
   return pool_shape(std::get<PoolAttributes>(node.attributes), x, y);
 }
 
-StepPtr normalized_max_pool(const Node& node, const PoolShape& shape) {
-  return kernel_step(node, [shape](const NodeLaunch& l) {
-    launch_normalized_max_pool(l.stream, shape, l.in(0), l.in<float>(1), l.in<float>(2), l.out(0),
-                               l.out<std::uint8_t>(1));
-  });
-}
-
 } // namespace
 
 Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
   const auto shape = shape_of(node, lowering.input(node, 0), lowering.output(node));
   if (shape.attributes.prologue)
-    return normalized_max_pool(node, shape);
+    return kernel_step(node, [shape](const NodeLaunch& l) {
+      launch_normalized_max_pool(l.stream, shape, l.in(0), l.in<float>(1), l.in<float>(2), l.out(0),
+                                 l.out<std::uint8_t>(1));
+    });
   return kernel_step(node, [shape, type = pool_index_type(node)](const NodeLaunch& l) {
     launch_max_pool(l.stream, shape, l.in(0), l.out(0), l.out(1), type);
   });

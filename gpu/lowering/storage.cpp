@@ -2,7 +2,6 @@
 
 #include "core/device/storage_layout.hpp"
 #include "core/fail.hpp"
-#include "gpu/krsc_codec.hpp"
 
 namespace troupe::gpu {
 

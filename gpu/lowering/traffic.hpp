@@ -1,31 +1,24 @@
-/// Traffic and operations of each node as it is lowered. The rules give estimated times where
-/// nothing is measured, and count steps (docs/gpu-count.md).
+/// Traffic of nodes that kernels of this project run, to estimate times where nothing is measured.
+/// bench/gpu/node_traffic.hpp counts all nodes (docs/gpu-count.md).
 #pragma once
 
-#include "core/device/executable.hpp"
 #include "core/graph/graph.hpp"
-#include "gpu/lowering/plan_registry.hpp"
 #include "gpu/traffic.hpp"
 
 #include <vector>
 
 namespace troupe::gpu {
 
-/// Decisions of lowering about a node that the graph does not contain.
-struct Decisions {
-  DType weight_gradient = DType::f32; ///< as a convolution's plan writes it
-  bool in_place = false;              ///< the output is the input's memory under another shape
-};
+/// Returns the traffic of a node that a fusion may create or replace, except convolutions.
+Traffic traffic_of(const Graph& graph, const Node& node);
 
-Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisions = {});
-
-/// Takes the decisions from this memory plan and these plans. Errors: those of PlanRegistry::plan,
-/// for a convolution.
-Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPlan& memory,
-                           PlanRegistry* plans, const cudnn::PlanPolicy& policy);
-
+double bytes_of(const Tensor& tensor, DType type);
+double bytes_of(const Graph& graph, const std::vector<TensorId>& tensors);
+/// One kernel that reads all inputs and writes all outputs once.
+Traffic once(const Graph& graph, const Node& node);
+/// As above, with `launches` more kernels; these tensors are read or written once more.
+Traffic once_and(const Graph& graph, const Node& node, const std::vector<TensorId>& read,
+                 const std::vector<TensorId>& written, int launches);
 Traffic cast_traffic(std::size_t elements, DType from, DType to);
-/// Returns the traffic of weight gradients' casts that share a launch (narrow_gradients.hpp).
-Traffic widening_traffic(const std::vector<Traffic>& casts);
 
 } // namespace troupe::gpu

@@ -26,8 +26,8 @@ std::int64_t rank_states(const ForeignContext& context) {
 }
 
 std::int64_t group_size(const ForeignContext& context) {
-  const auto group = whole_at(context, "parallelism_config.parallelism_config_dp_shard_size");
-  return group ? *group : context.world.per_machine();
+  return whole_at(context, "parallelism_config.parallelism_config_dp_shard_size")
+      .value_or(context.world.per_machine());
 }
 
 std::string fsdp2_sharding(const ForeignContext& context) {
@@ -36,6 +36,18 @@ std::string fsdp2_sharding(const ForeignContext& context) {
   if (rank_states(context) > 1)
     return std::string{keeps ? sharding_names[4] : sharding_names[3]};
   return std::string{keeps ? sharding_names[1] : sharding_names[0]};
+}
+
+/// Returns the strategy that FSDP1's or FSDP2's keys set; FSDP's default if neither is set.
+std::string fsdp_sharding(const ForeignContext& context) {
+  if (is_fsdp2(context))
+    return fsdp2_sharding(context);
+  for (const auto* key :
+       {"fsdp_config.fsdp_sharding_strategy", "fsdp_config.fsdp_reshard_after_forward"})
+    if (const auto* entry = context.find(key))
+      if (auto word = sharding_word(*entry); !word.empty())
+        return word;
+  return std::string{sharding_names[0]};
 }
 
 } // namespace
@@ -52,22 +64,6 @@ std::string sharding_word(const ForeignEntry& entry) {
   const auto word = upper(entry.text);
   return std::ranges::find(sharding_names, word) == sharding_names.end() ? std::string{} : word;
 }
-
-namespace {
-
-/// Returns the strategy that FSDP1's or FSDP2's keys set; FSDP's default if neither is set.
-std::string fsdp_sharding(const ForeignContext& context) {
-  if (is_fsdp2(context))
-    return fsdp2_sharding(context);
-  for (const auto* key :
-       {"fsdp_config.fsdp_sharding_strategy", "fsdp_config.fsdp_reshard_after_forward"})
-    if (const auto* entry = context.find(key))
-      if (auto word = sharding_word(*entry); !word.empty())
-        return word;
-  return std::string{sharding_names[0]};
-}
-
-} // namespace
 
 bool divides_parameters(const ForeignContext& context) {
   const auto word = fsdp_sharding(context);

@@ -5,10 +5,11 @@
 
 namespace troupe {
 
-ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys) {
+ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys,
+                      std::string_view neutral) {
   ForeignRows rows;
   for (const auto* key : keys)
-    rows.push_back({key, fate, says});
+    rows.push_back({.key = key, .fate = fate, .says = says, .neutral = neutral});
   return rows;
 }
 
@@ -16,12 +17,14 @@ ForeignRows built_in(std::string_view says, std::initializer_list<const char*> k
   return same_rows(Fate::built_in, says, keys);
 }
 
-ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys) {
-  return same_rows(Fate::left_out, says, keys);
+ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys,
+                     std::string_view neutral) {
+  return same_rows(Fate::left_out, says, keys, neutral);
 }
 
-ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys) {
-  return same_rows(Fate::refused, says, keys);
+ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys,
+                    std::string_view neutral) {
+  return same_rows(Fate::refused, says, keys, neutral);
 }
 
 ForeignRows below(std::string_view section, ForeignRows rows) {

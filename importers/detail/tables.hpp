@@ -22,11 +22,18 @@ ForeignRows deepspeed_offload_rows();
 ForeignRows deepspeed_communication_rows();
 ForeignRows deepspeed_other_rows(); ///< logs, profilers, checkpoints, unsupported methods
 
+/// Derives the number of processes if a DeepSpeed file has all three numbers of its batch; nothing
+/// else in the file states it.
+ForeignWorld deepspeed_world(const ForeignDocument& document);
+
 /// Return a row for each key; all have the same outcome.
-ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows same_rows(Fate fate, std::string_view says, std::initializer_list<const char*> keys,
+                      std::string_view neutral = {});
 ForeignRows built_in(std::string_view says, std::initializer_list<const char*> keys);
-ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys);
-ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys);
+ForeignRows left_out(std::string_view says, std::initializer_list<const char*> keys,
+                     std::string_view neutral = {});
+ForeignRows refused(std::string_view says, std::initializer_list<const char*> keys,
+                    std::string_view neutral = {});
 
 /// Puts `section`, such as "optimizer.", before each key.
 ForeignRows below(std::string_view section, ForeignRows rows);

@@ -113,10 +113,6 @@ ForeignOutcome mapped(ForeignSettings settings, std::string says) {
   return {Fate::mapped, std::move(says), std::move(settings)};
 }
 
-ForeignOutcome with_fate(Fate fate, std::string says) {
-  return {fate, std::move(says)};
-}
-
 ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string suggestion) {
   return {Fate::wrong,
           value_text(entry) + " is not allowed",
@@ -136,8 +132,38 @@ std::string meant(std::string_view name, std::span<const std::string> known,
   return std::ranges::find(possible, near) != possible.end() && near != name ? near : std::string{};
 }
 
-std::string number_text(double value) {
-  return fmt::format("{}", value);
+ForeignMap switch_to(std::string key, std::string on, std::string off) {
+  return [=](const ForeignContext&, const ForeignEntry& entry) {
+    const auto value = boolean_of(entry);
+    return value ? mapped({{key, *value ? on : off}}) : wrong(entry, "true or false");
+  };
+}
+
+ForeignMap count_to(std::string key, std::string allowed) {
+  return [=](const ForeignContext&, const ForeignEntry& entry) {
+    const auto value = whole_of(entry);
+    return value && *value >= 1 ? mapped({{key, fmt::format("{}", *value)}})
+                                : wrong(entry, allowed);
+  };
+}
+
+ForeignMap number_to(std::string key, std::string allowed, double least, double most) {
+  return [=](const ForeignContext&, const ForeignEntry& entry) {
+    const auto value = number_of(entry);
+    return value && *value >= least && *value <= most ? mapped({{key, fmt::format("{}", *value)}})
+                                                      : wrong(entry, allowed);
+  };
+}
+
+ForeignOutcome if_on(const ForeignEntry& entry, ForeignOutcome on, std::string allowed) {
+  const auto value = boolean_of(entry);
+  if (!value)
+    return wrong(entry, std::move(allowed));
+  return *value ? std::move(on) : ForeignOutcome{Fate::idle, "false enables nothing"};
+}
+
+ForeignOutcome unknown_word(const ForeignEntry& entry, const std::vector<std::string>& words) {
+  return wrong(entry, fmt::format("{}", fmt::join(words, ", ")), suggest(entry.text, words));
 }
 
 } // namespace troupe

@@ -1,13 +1,16 @@
-/// Values of other programs' keys, and outcomes, for the functions of rows.
+/// Values of other programs' keys, outcomes, and functions of rows that translate a value by
+/// itself.
 #pragma once
 
 #include "importers/rows.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -32,7 +35,6 @@ std::optional<double> number_at(const ForeignContext& context, std::string_view 
 bool is_on(const ForeignContext& context, std::string_view key);
 
 ForeignOutcome mapped(ForeignSettings settings, std::string says = {});
-ForeignOutcome with_fate(Fate fate, std::string says);
 ForeignOutcome wrong(const ForeignEntry& entry, std::string allowed, std::string suggestion = {});
 /// Returns the outcome of an entry that contradicts another key; `what` is a sentence.
 ForeignOutcome contradicts(std::string what);
@@ -41,7 +43,21 @@ ForeignOutcome contradicts(std::string what);
 /// it supports only the first `supported` names, and suggesting another would not help.
 std::string meant(std::string_view name, std::span<const std::string> known, std::size_t supported);
 
-/// Formats a number for YAML.
-std::string number_text(double value);
+/// Maps true and false to values of `key`.
+ForeignMap switch_to(std::string key, std::string on = "true", std::string off = "false");
+
+/// Maps a whole number that is at least 1 to `key`; `allowed` describes such a number.
+ForeignMap count_to(std::string key, std::string allowed = "a whole number, at least 1");
+
+/// Maps a number within bounds to `key`; `allowed` describes the bounds.
+ForeignMap number_to(std::string key, std::string allowed, double least,
+                     double most = std::numeric_limits<double>::infinity());
+
+/// Returns `on` for true; false has no effect.
+ForeignOutcome if_on(const ForeignEntry& entry, ForeignOutcome on,
+                     std::string allowed = "true or false");
+
+/// Returns the outcome of a text that is none of `words`.
+ForeignOutcome unknown_word(const ForeignEntry& entry, const std::vector<std::string>& words);
 
 } // namespace troupe

@@ -18,7 +18,7 @@ std::int64_t stage_beside(const ForeignEntry& entry, const ForeignContext& conte
 ForeignOutcome map_device(const ForeignEntry& entry, const std::string& target) {
   const auto device = word_of(entry);
   if (is_neutral(entry))
-    return with_fate(Fate::idle, "nothing is offloaded");
+    return {Fate::idle, "nothing is offloaded"};
   if (device == "cpu")
     return mapped({{"parallel.offload", target}});
   if (device == "nvme")
@@ -53,13 +53,13 @@ ForeignOutcome map_clipping(const ForeignContext&, const ForeignEntry& entry) {
   if (!norm || *norm < 0)
     return wrong(entry, "a number, at least 0");
   if (*norm == 0)
-    return with_fate(Fate::idle, "0 clips nothing");
-  return mapped({{"train.clip_grad", number_text(*norm)}});
+    return {Fate::idle, "0 clips nothing"};
+  return mapped({{"train.clip_grad", fmt::format("{}", *norm)}});
 }
 
 ForeignOutcome map_optimizer_device(const ForeignContext& context, const ForeignEntry& entry) {
   if (stage_beside(entry, context) == 0)
-    return with_fate(Fate::idle, "it goes with ZeRO, which is off");
+    return {Fate::idle, "it goes with ZeRO, which is off"};
   auto outcome = map_device(entry, "optimizer");
   for (auto& setting : outcome.settings)
     setting.firmness = Firmness::weak; // offload_param includes the optimizer's state
@@ -68,7 +68,7 @@ ForeignOutcome map_optimizer_device(const ForeignContext& context, const Foreign
 
 ForeignOutcome map_parameter_device(const ForeignContext& context, const ForeignEntry& entry) {
   if (stage_beside(entry, context) != 3)
-    return with_fate(Fate::idle, "it goes with ZeRO stage 3");
+    return {Fate::idle, "it goes with ZeRO stage 3"};
   return map_device(entry, "parameters");
 }
 
@@ -77,7 +77,7 @@ ForeignOutcome map_gathered_weights(const ForeignContext& context, const Foreign
   if (!gathered)
     return wrong(entry, "true or false");
   if (stage_beside(entry, context) != 3)
-    return with_fate(Fate::idle, "it goes with ZeRO stage 3");
+    return {Fate::idle, "it goes with ZeRO stage 3"};
   if (*gathered)
     return mapped({{"checkpoint.state", "full"}}, "in fp32");
   return mapped({{"checkpoint.state", "sharded"}});

@@ -44,10 +44,10 @@ Result<std::vector<ExportedFile>> export_safetensors(const SavedModel& model,
 Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const OnnxExport& options);
 
 /// Exports a folder that transformers reads: config.json, generation_config.json,
-/// model.safetensors, and the tokenizer's files if transformers knows its format
-/// (tokenizer_files.hpp). Atomic: the folder is complete or does not exist. Errors: those of
-/// export_safetensors, and invalid_input for a model without such a form, or a folder that exists;
-/// data for a tokenizer that cannot be opened.
+/// model.safetensors, and the tokenizer's files if transformers knows its format. Atomic: the
+/// folder is complete or does not exist. Errors: those of export_safetensors, and invalid_input for
+/// a model without such a form, or a folder that exists; data for a tokenizer that cannot be
+/// opened.
 Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
                                                       const WeightsExport& options);
 

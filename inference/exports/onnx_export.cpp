@@ -1,8 +1,7 @@
 #include "core/escape.hpp"
 #include "core/fail.hpp"
 #include "inference/exports/exports.hpp"
-#include "inference/exports/values_file.hpp"
-#include "inference/model_weights.hpp"
+#include "inference/exports/weights_file.hpp"
 #include "nn/models/models.hpp"
 #include "nn/onnx/model.hpp"
 #include "nn/passes/fold_batch_norm.hpp"
@@ -34,35 +33,17 @@ Result<nn::onnx::ExportOptions> options_of(const SavedModel& model, const OnnxEx
   return made;
 }
 
-class OnnxFiles {
-public:
-  OnnxFiles(const SavedModel& model, const Graph& graph, const ModelWeights& weights, DType dtype)
-      : model_{model}, graph_{graph}, weights_{weights}, dtype_{dtype} {}
-
-  Status write(const std::filesystem::path& path, const Parts& parts) {
-    TROUPE_TRY(auto file,
-               ValuesFile::create(path, model_, nn::onnx::bytes_of(parts, graph_, dtype_)));
-    for (const auto& [text, tensor] : parts) {
-      TROUPE_TRY(file.write(text));
-      if (tensor.empty())
-        continue;
-      TROUPE_TRY(const auto values, weights_.read(tensor));
-      TROUPE_TRY(file.write(tensor, values, dtype_));
-    }
-    TROUPE_TRY(auto committed, file.commit());
-    written_.push_back(std::move(committed));
-    return {};
+Result<ExportedFile> write_parts(ValuesFile file, const Parts& parts, const ModelWeights& weights,
+                                 DType dtype) {
+  for (const auto& [text, tensor] : parts) {
+    TROUPE_TRY(file.write(text));
+    if (tensor.empty())
+      continue;
+    TROUPE_TRY(const auto values, weights.read(tensor));
+    TROUPE_TRY(file.write(tensor, values, dtype));
   }
-
-  std::vector<ExportedFile> take() && { return std::move(written_); }
-
-private:
-  const SavedModel& model_;
-  const Graph& graph_;
-  const ModelWeights& weights_;
-  DType dtype_;
-  std::vector<ExportedFile> written_;
-};
+  return file.commit();
+}
 
 } // namespace
 
@@ -83,11 +64,17 @@ Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const Onn
     weights.fold(folded.foldings);
   }
   TROUPE_TRY(const auto files, nn::onnx::make_model(graph, described));
-  OnnxFiles writer{model, graph, weights, options.dtype};
+  std::vector<ExportedFile> written;
+  const auto write = [&](const std::filesystem::path& path, const Parts& parts) -> Status {
+    const auto bytes = nn::onnx::bytes_of(parts, graph, options.dtype);
+    TROUPE_TRY(auto file, ValuesFile::create(path, model, bytes));
+    TROUPE_TRY(written.emplace_back(), write_parts(std::move(file), parts, weights, options.dtype));
+    return {};
+  };
   if (!files.values.empty()) // first, so that a reader that finds the model also finds its values
-    TROUPE_TRY(writer.write(options.output.parent_path() / described.values_file, files.values));
-  TROUPE_TRY(writer.write(options.output, files.model));
-  return std::move(writer).take();
+    TROUPE_TRY(write(options.output.parent_path() / described.values_file, files.values));
+  TROUPE_TRY(write(options.output, files.model));
+  return written;
 }
 
 } // namespace troupe::inference

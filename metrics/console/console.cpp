@@ -36,9 +36,9 @@ std::string event(std::string_view name, const std::string& record, std::string_
 }
 
 /// Progress of the run, without the values of the step.
-Json json_of(const EpochProgress& progress, const RunInfo& run) {
+Json json_of(const EpochProgress& progress) {
   const auto& recent = progress.recent;
-  return {{"total_steps", run.total_steps},
+  return {{"total_steps", progress.run.total_steps},
           {"epochs", progress.epochs},
           {"samples_per_second", recent.samples_per_second()},
           {"seconds_left", static_cast<double>(progress.steps_left) * recent.seconds_per_step()}};
@@ -67,14 +67,6 @@ std::string opening(const RunInfo& run) {
   return text;
 }
 
-/// The test loss, and the perplexity if samples are texts.
-std::string test_loss_of(const RunInfo& run, double loss) {
-  auto text = "test loss " + format_loss(loss);
-  if (const auto found = perplexity(run, loss))
-    text += ", test perplexity " + format_perplexity(*found);
-  return text;
-}
-
 std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
   const auto each = std::max<std::int64_t>(1, run.steps_per_epoch);
   auto text = fmt::format("epoch {}/{}: loss {}", epoch.epoch + 1,
@@ -82,7 +74,9 @@ std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
   if (epoch.train_accuracy)
     text += ", accuracy " + format_percent(*epoch.train_accuracy);
   if (epoch.test_loss)
-    text += ", " + test_loss_of(run, *epoch.test_loss);
+    text += ", test loss " + format_loss(*epoch.test_loss);
+  if (const auto found = perplexity(run, epoch.test_loss))
+    text += ", test perplexity " + format_perplexity(*found);
   if (epoch.test_accuracy)
     text += ", test accuracy " + format_percent(*epoch.test_accuracy);
   return text + ", " + format_seconds(epoch.seconds);
@@ -152,7 +146,7 @@ void Console::record(const StepRecord& step) {
     return;
   const auto progress = progress_after(run_, step, recent_);
   if (is_json())
-    write(event("step", to_json(step), "info", json_of(progress, run_)));
+    write(event("step", to_json(step), "info", json_of(progress)));
   else if (has_bar())
     screen_.show_bar(progress_bar(progress, screen_.width()));
   else
@@ -176,9 +170,7 @@ void Console::show_skipped(const StepRecord& step) {
 void Console::record(const EpochRecord& epoch) {
   if (options_.quiet)
     return;
-  if (is_json())
-    return write(event("epoch", to_json(epoch)));
-  write(line_of(epoch, run_));
+  write(is_json() ? event("epoch", to_json(epoch)) : line_of(epoch, run_));
 }
 
 void Console::record(const GeneratedRecord& generated) {

@@ -48,12 +48,10 @@ std::string event_of(const TraceEntry& entry, int group) {
 
 Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::filesystem::path& path,
                                                      const TraceLimits& limits) {
-  auto file = AtomicFile::create(path);
-  if (!file)
-    return failure(file.error());
+  TROUPE_TRY(auto file, AtomicFile::create(path));
   // The format does not require the end of the array, so an incomplete file is readable.
-  TROUPE_TRY(file->write("[\n"));
-  return std::unique_ptr<TraceFile>{new TraceFile{std::move(*file), limits}};
+  TROUPE_TRY(file.write("[\n"));
+  return std::unique_ptr<TraceFile>{new TraceFile{std::move(file), limits}};
 }
 
 void TraceFile::add_row(std::string_view group, std::string_view name) {

@@ -3,7 +3,6 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "metrics/http/page_sources.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -21,6 +20,14 @@ struct Readiness {
   std::string why; ///< "training", "waits for 2 of 4 workers"
 };
 
+/// Data of the page of a running process. The server calls these only on its thread.
+struct PageSources {
+  std::function<std::string()> document; ///< the whole document (docs/files.md), as JSON
+  std::function<std::string()> changes;  ///< changes since the last call, as JSON; empty: none
+  /// Called with true when the first client begins to follow, with false when the last one leaves.
+  std::function<void(bool)> watched;
+};
+
 /// Callbacks of the server, called on its thread.
 struct EndpointSources {
   std::function<std::string()> metrics;
@@ -35,6 +42,10 @@ struct EndpointSecurity {
   std::optional<std::string> key = {};
   std::optional<std::string> password = {}; ///< not set: the page is only shown to this host
 };
+
+/// Returns the only line of a file that no user but its owner may access: the page's password.
+/// Error: invalid_input, with the file and the reason.
+Result<std::string> read_password(const std::string& file);
 
 /// Timeouts of clients, and the interval of events. Tests use shorter ones.
 struct EndpointTimes {

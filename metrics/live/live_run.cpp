@@ -34,15 +34,14 @@ LogLine line_of(const spdlog::details::log_msg& message) {
 }
 
 /// Activity of a role since the previous sample.
-ActorRecord record_of(const ActorSample& sample, const MailboxSample* before, double seconds) {
-  const auto& mailbox = sample.mailbox;
-  ActorRecord actor{.name = mailbox.actor,
+ActorRecord record_of(const MailboxSample& sample, const MailboxSample* before, double seconds) {
+  ActorRecord actor{.name = sample.actor,
                     .count = sample.count,
-                    .waiting = mailbox.size,
-                    .messages = mailbox.messages};
+                    .waiting = sample.size,
+                    .messages = sample.messages};
   if (before && seconds > 0) {
-    actor.messages_per_second = static_cast<double>(mailbox.messages - before->messages) / seconds;
-    actor.busy_ratio = (mailbox.processing_seconds - before->processing_seconds) /
+    actor.messages_per_second = static_cast<double>(sample.messages - before->messages) / seconds;
+    actor.busy_ratio = (sample.processing_seconds - before->processing_seconds) /
                        (seconds * static_cast<double>(sample.count));
   }
   return actor;
@@ -169,16 +168,16 @@ void LiveRun::record(const WorkerSummary& worker) {
   touch({Part::workers});
 }
 
-void LiveRun::record(const std::vector<ActorSample>& actors) {
+void LiveRun::record(const std::vector<MailboxSample>& actors) {
   const std::lock_guard lock{mutex_};
   const auto now = Clock::now();
   const auto seconds = std::chrono::duration<double>(now - std::exchange(sampled_, now)).count();
   document_.actors.clear();
   for (const auto& sample : actors) {
-    const auto before = mailboxes_.find(sample.mailbox.actor);
+    const auto before = mailboxes_.find(sample.actor);
     document_.actors.push_back(
         record_of(sample, before != mailboxes_.end() ? &before->second : nullptr, seconds));
-    mailboxes_[sample.mailbox.actor] = sample.mailbox;
+    mailboxes_[sample.actor] = sample;
   }
   touch({Part::actors});
 }
@@ -341,10 +340,10 @@ std::string LiveRun::changes() {
   if (changed_.none())
     return {};
   auto text = fmt::format("{{\"made\":\"{}\"", utc_milliseconds(std::chrono::system_clock::now()));
-  for (std::size_t part = 0; part < document_keys.size(); ++part)
+  for (std::size_t part = 0; part < document_parts; ++part)
     if (changed_[part])
       text +=
-          fmt::format(",\"{}\":{}", document_keys[part],
+          fmt::format(",\"{}\":{}", key_of(static_cast<DocumentPart>(part)),
                       part == index_of(Part::steps) ? json_of(document_, Part::steps, changed_from_)
                                                     : fresh(part));
   changed_.reset();

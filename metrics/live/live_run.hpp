@@ -1,7 +1,7 @@
 /// State of a run for its live page, from the start of the process to its end.
 #pragma once
 
-#include "metrics/http/page_sources.hpp"
+#include "metrics/http/endpoint.hpp"
 #include "metrics/live/step_cut.hpp"
 #include "metrics/records/checkpoint.hpp"
 #include "metrics/registry/job_phase.hpp"
@@ -26,12 +26,6 @@
 
 namespace troupe::metrics {
 
-/// Totals of a role's mailboxes, and the number of its actors in this process.
-struct ActorSample {
-  MailboxSample mailbox;
-  std::int64_t count = 1;
-};
-
 /// Thread-safe. Recording costs a lock and a few additions. JSON is generated on request, only for
 /// the parts that have changed since the last request.
 class LiveRun final : public RunSink {
@@ -40,8 +34,6 @@ public:
 
   /// `run` needs only the members that the config determines.
   explicit LiveRun(const RunInfo& run);
-  LiveRun(const LiveRun&) = delete;
-  LiveRun& operator=(const LiveRun&) = delete;
 
   /// Returns a log sink that adds lines to the page. It must not outlive this object.
   spdlog::sink_ptr log_sink();
@@ -66,7 +58,7 @@ public:
   void record(const CheckpointRecord& checkpoint) override;
   /// Records the number of committed steps, in a process that receives no step records.
   void record_steps(std::int64_t steps);
-  void record(const std::vector<ActorSample>& actors);
+  void record(const std::vector<MailboxSample>& actors);
   void record_unreadable(std::int64_t samples);
   /// `leads`: whether this process leads the job.
   void set_nodes(std::vector<NodeRecord> nodes, bool leads);
@@ -83,7 +75,7 @@ public:
   std::string standalone();
 
 private:
-  using Parts = std::bitset<document_keys.size()>;
+  using Parts = std::bitset<document_parts>;
 
   std::string document();
   std::string changes();
@@ -99,10 +91,10 @@ private:
   std::mutex mutex_;
   RunDocument document_;
   bool ended_ = false;
-  Parts changed_;                                      ///< since the last changes()
-  std::size_t changed_from_ = 0;                       ///< first changed point of the step history
-  Parts stale_;                                        ///< parts of `json_` to regenerate
-  std::array<std::string, document_keys.size()> json_; ///< JSON generated last, by part
+  Parts changed_;                                ///< since the last changes()
+  std::size_t changed_from_ = 0;                 ///< first changed point of the step history
+  Parts stale_;                                  ///< parts of `json_` to regenerate
+  std::array<std::string, document_parts> json_; ///< JSON generated last, by part
   Trace trace_;
   bool watched_ = false;
   StepCut cut_;

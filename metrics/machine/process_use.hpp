@@ -1,10 +1,13 @@
-/// Resource usage of this process, as reported by Linux.
+/// Resource usage and memory limits of this process, as reported by Linux.
 #pragma once
 
+#include "core/cgroups.hpp"
 #include "metrics/records/field.hpp"
 
 #include <optional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 namespace troupe::metrics {
 
@@ -42,5 +45,17 @@ inline constexpr auto fields_of<ProcessUse> = std::tuple{
 
 /// Reads /proc/self; too slow for frequent calls. Returns empty if it cannot be read.
 std::optional<ProcessUse> process_use();
+
+/// A memory limit of the process, and how much of it is used.
+struct HostMemory {
+  std::string limit; ///< host, cgroup or address_space
+  double bytes = 0;  ///< in use, against this limit
+  double limit_bytes = 0;
+
+  bool operator==(const HostMemory&) const = default;
+};
+
+/// Returns the limits that exist and can be read. Reads a few small files.
+std::vector<HostMemory> host_memory(const SystemFiles& files = {});
 
 } // namespace troupe::metrics

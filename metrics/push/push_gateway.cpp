@@ -99,15 +99,12 @@ PushGateway::~PushGateway() {
   thread_.join();
 }
 
+/// Pushes whenever it is time, and a last time when the object is destroyed.
 void PushGateway::run() {
-  while (!ends())
-    push();
-  push();
-}
-
-bool PushGateway::ends() {
-  std::unique_lock lock{mutex_};
-  return changed_.wait_for(lock, options_.every, [this] { return ended_; });
+  for (bool ended = false; !ended; push()) {
+    std::unique_lock lock{mutex_};
+    ended = changed_.wait_for(lock, options_.every, [this] { return ended_; });
+  }
 }
 
 void PushGateway::push() {

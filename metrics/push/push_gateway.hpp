@@ -35,8 +35,6 @@ public:
 
 private:
   void run();
-  /// Waits until the next push is due or the object is destroyed. Returns whether it is destroyed.
-  bool ends();
   void push();
 
   const PushOptions options_;

@@ -3,7 +3,7 @@
 
 #include "core/config/strategies.hpp"
 #include "metrics/records/field.hpp"
-#include "metrics/records/loss_scaling.hpp"
+#include "metrics/records/step.hpp"
 #include "metrics/records/worker.hpp"
 
 #include <chrono>

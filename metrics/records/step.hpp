@@ -1,20 +1,122 @@
 /// The record of a step: a line of events.jsonl.
 #pragma once
 
-#include "metrics/records/collective_use.hpp"
 #include "metrics/records/field.hpp"
-#include "metrics/records/loss_scaling.hpp"
-#include "metrics/records/reads.hpp"
 #include "metrics/records/shared_metrics.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 namespace troupe::metrics {
+
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  shard_replica ///< gradients, to the rank's shard replica
+};
+
+inline constexpr std::array<std::string_view, 6> collective_kind_names = {
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "shard_replica"};
+
+constexpr std::string_view to_string(CollectiveKind kind) {
+  return collective_kind_names[static_cast<std::size_t>(kind)];
+}
+
+/// Use of one kind of collective in a step.
+struct CollectiveUse {
+  std::uint64_t bytes = 0; ///< summed over ranks
+  double seconds = 0;      ///< mean over ranks
+
+  bool operator==(const CollectiveUse&) const = default;
+};
+
+template <>
+inline constexpr auto fields_of<CollectiveUse> =
+    std::tuple{field("bytes", &CollectiveUse::bytes), field("seconds", &CollectiveUse::seconds)};
+
+using CollectiveUses =
+    std::array<CollectiveUse, collective_kind_names.size()>; ///< by CollectiveKind
+
+/// The state of loss scaling after a step (core/device/loss_scale.hpp), part of other records.
+/// Empty without loss scaling. Counts are of the whole run.
+struct LossScaling {
+  std::optional<double> loss_scale = {};
+  std::optional<std::int64_t> skipped_steps = {}; ///< not finite, so the scale was lowered
+  std::optional<std::int64_t> scale_growths = {}; ///< the scale was raised
+};
+
+/// registry/registry.cpp exports the scale, which is 1 without loss scaling.
+template <>
+inline constexpr auto fields_of<LossScaling> = std::tuple{
+    field("loss_scale", &LossScaling::loss_scale,
+          {.if_empty = IfEmpty::omit, .tag = "train/loss_scale"}),
+    field("skipped_steps", &LossScaling::skipped_steps,
+          {.if_empty = IfEmpty::omit,
+           .metric = {"troupe_skipped_steps_total", names::counter, names::leader,
+                      "Steps of the run that were skipped because gradients were not finite; each "
+                      "one lowered the loss scale"},
+           .is_total = true}),
+    field("loss_scale_growths", &LossScaling::scale_growths,
+          {.if_empty = IfEmpty::omit,
+           .metric = {"troupe_loss_scale_growths_total", names::counter, names::leader,
+                      "Number of times that the run raised the loss scale"},
+           .is_total = true})};
+
+/// With metrics.reads, one slice as received by a parameter server shard: its gradients came in
+/// `parts` buckets, computed with parameter version `read` (the number of steps applied to the
+/// parameters).
+struct SliceRead {
+  std::int32_t slice = 0;
+  std::int64_t read = 0;
+  std::int32_t parts = 0;
+};
+
+template <>
+inline constexpr bool is_written_as_list<SliceRead> = true;
+template <>
+inline constexpr auto fields_of<SliceRead> =
+    std::tuple{field("slice", &SliceRead::slice), field("version", &SliceRead::read),
+               field("parts", &SliceRead::parts)};
+
+/// With DiLoCo: the replica groups whose pseudo-gradients of a fragment its owner has summed, for
+/// the round that ended after `step`. With `is_synchronized`, all replica groups synchronized
+/// after that step.
+struct RoundTaken {
+  struct Change {
+    std::int32_t replica_group = 0;
+    std::int64_t step = 0; ///< after which its round ended
+  };
+  std::int32_t owner = 0, fragment = 0;
+  std::int64_t step = 0;
+  bool is_synchronized = false;
+  std::vector<Change> changes = {};
+};
+
+template <>
+inline constexpr bool is_written_as_list<RoundTaken::Change> = true;
+template <>
+inline constexpr auto fields_of<RoundTaken::Change> =
+    std::tuple{field("replica_group", &RoundTaken::Change::replica_group),
+               field("step", &RoundTaken::Change::step)};
+
+template <>
+inline constexpr bool is_written_as_list<RoundTaken> = true;
+template <>
+inline constexpr auto fields_of<RoundTaken> =
+    std::tuple{field("owner", &RoundTaken::owner), field("fragment", &RoundTaken::fragment),
+               field("step", &RoundTaken::step),
+               field("is_synchronized", &RoundTaken::is_synchronized),
+               field("changes", &RoundTaken::changes)};
 
 /// One step that all ranks have committed.
 struct StepRecord : LossScaling {

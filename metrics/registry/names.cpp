@@ -6,7 +6,7 @@
 #include "metrics/records/epoch.hpp"
 #include "metrics/records/step.hpp"
 #include "metrics/records/worker.hpp"
-#include "metrics/registry/samples.hpp"
+#include "metrics/registry/registry.hpp"
 
 #include <algorithm>
 #include <initializer_list>

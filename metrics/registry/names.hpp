@@ -10,7 +10,7 @@
 namespace troupe::metrics::names {
 
 /// Returns the metrics that are named here, and those of the fields of records and samples
-/// (metrics/records/, metrics/machine/, samples.hpp), each once.
+/// (metrics/records/, metrics/machine/, registry.hpp), each once.
 const std::vector<MetricName>& all();
 
 // Identity of the job.

@@ -1,6 +1,5 @@
 #include "metrics/registry/registry.hpp"
 
-#include "metrics/machine/process_use.hpp"
 #include "metrics/registry/detail/families.hpp"
 #include "metrics/registry/names.hpp"
 
@@ -188,9 +187,8 @@ void Registry::record(const LoaderSample& sample) {
 void Registry::record(const std::vector<HostMemory>& memory) {
   auto& v = *values_;
   const std::lock_guard lock{v.changing};
-  for (const auto* limit : memory_limits)
-    for (const auto* metric : {&names::host_memory, &names::host_memory_limit})
-      v.forget(*metric, {limit});
+  v.forget(names::host_memory);
+  v.forget(names::host_memory_limit);
   for (const auto& each : memory) {
     v.set(names::host_memory, each.bytes, {each.limit});
     v.set(names::host_memory_limit, each.limit_bytes, {each.limit});

@@ -133,10 +133,6 @@ std::string repeated(std::string_view text, std::size_t times) {
   return all;
 }
 
-bool has_names(const std::vector<ComparedRun>& runs) {
-  return std::ranges::any_of(runs, [](Run run) { return !run.name.empty(); });
-}
-
 std::string markdown_row(const ComparedRun& run, const std::vector<Column>& columns, bool named) {
   auto row = named ? fmt::format("| {} ", cell(run.name)) : std::string{};
   row += fmt::format("| {} | {} |", run.strategy, run.precision);
@@ -204,7 +200,8 @@ void take_summary(ComparedRun& run, std::string_view json) {
 
 std::string to_markdown(const Comparison& comparison) {
   const auto columns = columns_of(comparison.runs);
-  const bool named = has_names(comparison.runs);
+  const bool named =
+      std::ranges::any_of(comparison.runs, [](Run run) { return !run.name.empty(); });
   std::string text = named ? "| run | strategy | precision |" : "| strategy | precision |";
   for (const auto& column : columns)
     text += fmt::format(" {} |", column.title);

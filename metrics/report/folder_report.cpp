@@ -8,7 +8,7 @@
 #include "metrics/report/run_json.hpp"
 #include "metrics/report/run_state.hpp"
 
-#include <utility>
+#include <functional>
 
 namespace troupe::metrics {
 
@@ -16,30 +16,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::int64_t key_of(const StepRecord& step) {
-  return step.step;
-}
-std::int64_t key_of(const EpochRecord& epoch) {
-  return epoch.epoch;
-}
-std::int64_t key_of(const GeneratedRecord& sample) {
-  return sample.step;
-}
-
-std::int64_t key_of(const RecoveryRecord& recovery) { // each process numbers generations from 1
+/// Recoveries are ordered by time, because each process numbers generations from 1.
+std::int64_t time_of_recovery(const RecoveryRecord& recovery) {
   return recovery.time.time_since_epoch().count();
 }
 
 /// Adds the records of a file to the history. Logs the number of damaged lines: lines that are not
-/// records or are out of order.
-template <class Record>
+/// records or are not ordered by `key`.
+template <class Record, class Key>
 void read_lines(const fs::path& folder, const char* file,
-                std::optional<Record> (*parse)(std::string_view), RunDocument& document) {
+                std::optional<Record> (*parse)(std::string_view), const Key& key,
+                RunDocument& document) {
   std::int64_t damaged = 0, last = -1;
   for_each_line(folder / file, [&](std::string_view line) {
     const auto record = parse(line);
-    if (record && key_of(*record) > last) {
-      last = key_of(*record);
+    if (record && std::invoke(key, *record) > last) {
+      last = std::invoke(key, *record);
       document.history.add(*record);
     } else {
       ++damaged;
@@ -86,10 +78,10 @@ Result<RunDocument> read_report(const fs::path& folder) {
   document.run = state->info;
   document.config = read_text(folder / run_files::config);
   document.history.progress.begin(state->info);
-  read_lines(folder, run_files::steps, parse_step, document);
-  read_lines(folder, run_files::epochs, parse_epoch, document);
-  read_lines(folder, run_files::recoveries, parse_recovery, document);
-  read_lines(folder, run_files::samples, parse_generated, document);
+  read_lines(folder, run_files::steps, parse_step, &StepRecord::step, document);
+  read_lines(folder, run_files::epochs, parse_epoch, &EpochRecord::epoch, document);
+  read_lines(folder, run_files::recoveries, parse_recovery, time_of_recovery, document);
+  read_lines(folder, run_files::samples, parse_generated, &GeneratedRecord::step, document);
   find_checkpoint(document, folder);
   if (state->summary) {
     take_summary(document, *state->summary);

@@ -1,6 +1,5 @@
 #include "metrics/report/run_document.hpp"
 
-#include "metrics/known_ratio.hpp"
 #include "metrics/report/detail/history_json.hpp"
 #include "metrics/report/detail/record_json.hpp"
 #include "metrics/time_stamp.hpp"
@@ -58,33 +57,6 @@ OrderedJson json_of_workers(const RunDocument& document) {
   return all;
 }
 
-OrderedJson json_of_nodes(const std::vector<NodeRecord>& nodes) {
-  auto all = OrderedJson::array();
-  for (const auto& node : nodes)
-    all.push_back({{"name", node.name},
-                   {"address", node.address},
-                   {"page", text_or_null(node.page)},
-                   {"state", node.state},
-                   {"ranks", node.ranks},
-                   {"devices", node.devices},
-                   {"leads", node.leads},
-                   {"heartbeat_age_seconds", to_value(node.heartbeat_age_seconds)},
-                   {"version", node.version}});
-  return all;
-}
-
-OrderedJson json_of_actors(const std::vector<ActorRecord>& actors) {
-  auto all = OrderedJson::array();
-  for (const auto& actor : actors)
-    all.push_back({{"name", actor.name},
-                   {"count", actor.count},
-                   {"waiting", actor.waiting},
-                   {"messages", actor.messages},
-                   {"messages_per_second", to_value(actor.messages_per_second)},
-                   {"busy_ratio", to_value(actor.busy_ratio)}});
-  return all;
-}
-
 /// Writes times with nanoseconds, which is shorter than all digits of a double.
 std::string json_of_timeline(const Timeline& timeline) {
   std::string text;
@@ -104,80 +76,76 @@ std::string json_of_timeline(const Timeline& timeline) {
                      timeline.dropped);
 }
 
-OrderedJson json_of_checkpoints(const CheckpointTotals& totals) {
-  return {
-      {"written", to_value(totals.written)},       {"failures", totals.failures},
-      {"last_step", to_value(totals.last_step)},   {"last_seconds", to_value(totals.last_seconds)},
-      {"last_bytes", to_value(totals.last_bytes)}, {"last_time", to_value(totals.last_time)},
-      {"path", text_or_null(totals.path)}};
-}
+struct PartTraits {
+  std::string_view key;
+  std::string (*json)(const RunDocument&);
+};
 
-OrderedJson json_of_log(const std::deque<LogLine>& log) {
-  auto lines = OrderedJson::array();
-  for (const auto& line : log)
-    lines.push_back(
-        {{"time", utc_milliseconds(line.time)}, {"level", line.level}, {"text", line.text}});
-  return lines;
-}
+/// By DocumentPart.
+constexpr std::array<PartTraits, document_parts> part_traits = {
+    {{"status", [](const RunDocument& document) { return dumped(document.status); }},
+     {"error", [](const RunDocument& document) { return dumped(text_or_null(document.error)); }},
+     {"run", [](const RunDocument& document) { return dumped(to_value(document.run)); }},
+     {"progress",
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.progress.now()));
+      }},
+     {"steps", [](const RunDocument& document) { return json_of(document.history.steps, 0); }},
+     {"epochs",
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.epochs.epochs()));
+      }},
+     {"step_seconds",
+      [](const RunDocument& document) { return json_of(document.history.step_seconds); }},
+     {"workers", [](const RunDocument& document) { return dumped(json_of_workers(document)); }},
+     {"nodes", [](const RunDocument& document) { return dumped(to_value(document.nodes)); }},
+     {"leads",
+      [](const RunDocument& document) { return std::string{document.leads ? "true" : "false"}; }},
+     {"generation",
+      [](const RunDocument& document) { return std::to_string(document.generation); }},
+     {"recoveries",
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.recoveries.records()));
+      }},
+     {"generated",
+      [](const RunDocument& document) {
+        return dumped(to_value(document.history.generated.records()));
+      }},
+     {"actors", [](const RunDocument& document) { return dumped(to_value(document.actors)); }},
+     {"timeline",
+      [](const RunDocument& document) {
+        return document.timeline ? json_of_timeline(*document.timeline) : "null";
+      }},
+     {"checkpoints",
+      [](const RunDocument& document) { return dumped(to_value(document.checkpoints)); }},
+     {"log", [](const RunDocument& document) { return dumped(to_value(document.log.records())); }},
+     {"config", [](const RunDocument& document) { return dumped(document.config); }}}};
+static_assert(part_traits.back().json, "every part has a line");
 
 } // namespace
 
-std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
-  switch (part) {
-  case DocumentPart::status:
-    return dumped(document.status);
-  case DocumentPart::error:
-    return dumped(text_or_null(document.error));
-  case DocumentPart::run:
-    return dumped(to_value(document.run));
-  case DocumentPart::progress:
-    return dumped(to_value(document.history.progress.now()));
-  case DocumentPart::steps:
-    return json_of(document.history.steps, from);
-  case DocumentPart::epochs:
-    return json_of_all(document.history.epochs.epochs());
-  case DocumentPart::step_seconds:
-    return json_of(document.history.step_seconds);
-  case DocumentPart::workers:
-    return dumped(json_of_workers(document));
-  case DocumentPart::nodes:
-    return dumped(json_of_nodes(document.nodes));
-  case DocumentPart::leads:
-    return document.leads ? "true" : "false";
-  case DocumentPart::generation:
-    return fmt::format("{}", document.generation);
-  case DocumentPart::recoveries:
-    return json_of_all(document.history.recoveries.records());
-  case DocumentPart::generated:
-    return json_of_all(document.history.generated.records());
-  case DocumentPart::actors:
-    return dumped(json_of_actors(document.actors));
-  case DocumentPart::timeline:
-    return document.timeline ? json_of_timeline(*document.timeline) : "null";
-  case DocumentPart::checkpoints:
-    return dumped(json_of_checkpoints(document.checkpoints));
-  case DocumentPart::log:
-    return dumped(json_of_log(document.log.records()));
-  case DocumentPart::config:
-    return dumped(document.config);
-  }
-  return "null";
+std::string_view key_of(DocumentPart part) {
+  return part_traits[static_cast<std::size_t>(part)].key;
 }
 
-std::string document_of(const std::array<std::string, document_keys.size()>& parts, bool live,
+std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
+  return part == DocumentPart::steps ? json_of(document.history.steps, from)
+                                     : part_traits[static_cast<std::size_t>(part)].json(document);
+}
+
+std::string document_of(const std::array<std::string, document_parts>& parts, bool live,
                         std::chrono::system_clock::time_point made) {
   auto text = fmt::format(R"({{"kind":"run","live":{},"made":"{}")", live, utc_milliseconds(made));
   for (std::size_t i = 0; i < parts.size(); ++i)
-    text += fmt::format(",\"{}\":{}", document_keys[i], parts[i]);
+    text += fmt::format(",\"{}\":{}", part_traits[i].key, parts[i]);
   return text + "}";
 }
 
-std::string to_json(const RunDocument& document, bool live,
-                    std::chrono::system_clock::time_point made) {
-  std::array<std::string, document_keys.size()> parts;
+std::string to_json(const RunDocument& document, std::chrono::system_clock::time_point made) {
+  std::array<std::string, document_parts> parts;
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i] = json_of(document, static_cast<DocumentPart>(i));
-  return document_of(parts, live, made);
+  return document_of(parts, false, made);
 }
 
 } // namespace troupe::metrics

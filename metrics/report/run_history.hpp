@@ -11,8 +11,8 @@
 #include "metrics/report/step_history.hpp"
 
 #include <cstddef>
-#include <deque>
 #include <utility>
+#include <vector>
 
 namespace troupe::metrics {
 
@@ -23,24 +23,20 @@ public:
   void add(Record record) {
     records_.push_back(std::move(record));
     if (records_.size() > most)
-      records_.pop_front();
+      records_.erase(records_.begin());
   }
-  const std::deque<Record>& records() const { return records_; }
+  const std::vector<Record>& records() const { return records_; }
 
 private:
-  std::deque<Record> records_;
+  std::vector<Record> records_;
 };
-
-/// Membership changes.
-using RecoveryHistory = Latest<RecoveryRecord, 50>;
-using GeneratedHistory = Latest<GeneratedRecord, 20>;
 
 struct RunHistory {
   StepHistory steps;
   DurationHistogram step_seconds;
   EpochHistory epochs;
-  RecoveryHistory recoveries;
-  GeneratedHistory generated;
+  Latest<RecoveryRecord, 50> recoveries;
+  Latest<GeneratedRecord, 20> generated;
   RunProgress progress;
 
   /// Returns the index of the first point of `steps` that has changed.

@@ -13,11 +13,10 @@
 
 namespace troupe::metrics {
 
-// One line each. A value that is not finite (a loss of nan) becomes null.
-std::string to_json(const StepRecord& step);
-std::string to_json(const EpochRecord& epoch);
-std::string to_json(const RecoveryRecord& recovery);
-std::string to_json(const GeneratedRecord& generated);
+/// A step, an epoch, a recovery or a generated text, as one line. A value that is not finite (a
+/// loss of nan) becomes null.
+template <HasFields Record>
+std::string to_json(const Record& record);
 
 // JSON of several lines, readable by people.
 std::string to_json(const RunInfo& run);

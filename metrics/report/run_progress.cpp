@@ -1,6 +1,5 @@
 #include "metrics/report/run_progress.hpp"
 
-#include "metrics/known_ratio.hpp"
 #include "metrics/text_figures.hpp"
 
 #include <algorithm>

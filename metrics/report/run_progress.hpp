@@ -1,11 +1,11 @@
 /// Progress of a run, as numbers.
 #pragma once
 
-#include "metrics/recent_steps.hpp"
 #include "metrics/records/epoch.hpp"
 #include "metrics/records/field.hpp"
 #include "metrics/records/run.hpp"
 #include "metrics/records/step.hpp"
+#include "metrics/step_sums.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,8 @@
 #include "core/atomic_file.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "metrics/tensorboard/detail/event.hpp"
+#include "core/protobuf.hpp"
+#include "metrics/tensorboard/detail/crc32c.hpp"
 #include "metrics/text_figures.hpp"
 
 #include <fmt/format.h>
@@ -20,13 +21,11 @@ namespace troupe::metrics {
 
 namespace {
 
+using protobuf::Message;
 using std::chrono::system_clock;
+using WallTime = system_clock::time_point;
 
 constexpr std::int64_t steps_of_a_kind = 100000;
-
-Errc errc_of(int number) {
-  return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
-}
 
 /// Named like TensorFlow's and PyTorch's files; `number` distinguishes files of one process and
 /// second.
@@ -35,7 +34,64 @@ std::string file_name(const std::string& host, system_clock::time_point now, int
                      ::getpid(), number);
 }
 
+/// Field numbers, by message.
+namespace number {
+enum Event { wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 };
+enum Summary { value = 1 };
+enum Value { tag = 1, simple_value = 2 };
+enum SessionLog { status = 1 };
+} // namespace number
+
+constexpr std::int64_t session_starts = 1;
+
+std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (; bytes > 0; --bytes, value >>= 8)
+    text += static_cast<char>(value & 0xff);
+  return text;
+}
+
+/// The length, its checksum, the data, its checksum.
+std::string record(const Message& event) {
+  const auto& data = event.bytes();
+  const auto length = little_endian(data.size(), 8);
+  return length + little_endian(masked_crc32c(length), 4) + data +
+         little_endian(masked_crc32c(data), 4);
+}
+
+Message event_at(WallTime time) {
+  const std::chrono::duration<double> seconds = time.time_since_epoch();
+  return std::move(Message{}.real(number::wall_time, seconds.count()));
+}
+
+struct Scalar {
+  std::string tag; ///< "train/loss"
+  double value = 0;
+};
 using Scalars = std::vector<Scalar>;
+
+/// The first record of a file.
+std::string file_version_record(WallTime time) {
+  return record(event_at(time).text(number::file_version, "brain.Event:2"));
+}
+
+/// Marks this step and later ones in earlier files as repeated.
+std::string restart_record(WallTime time, std::int64_t step) {
+  return record(
+      event_at(time)
+          .integer(number::step, step)
+          .message(number::session_log, Message{}.integer(number::status, session_starts)));
+}
+
+std::string scalars_record(WallTime time, std::int64_t step, const Scalars& scalars) {
+  Message summary;
+  for (const auto& scalar : scalars)
+    summary.message(number::value,
+                    Message{}
+                        .text(number::tag, scalar.tag)
+                        .real(number::simple_value, static_cast<float>(scalar.value)));
+  return record(event_at(time).integer(number::step, step).message(number::summary, summary));
+}
 
 void add(Scalars& scalars, std::string_view tag, const std::optional<double>& value) {
   if (value)
@@ -64,7 +120,7 @@ Result<EventFile> EventFile::create(const std::filesystem::path& folder, const R
     if (!file && errno == EEXIST)
       continue;
     if (!file)
-      return fail(errc_of(errno), "cannot open {}: {}", echoed(path.string()),
+      return fail(code_of_write(errno), "cannot open {}: {}", echoed(path.string()),
                   std::strerror(errno));
     EventFile events{path, std::move(file), run};
     TROUPE_TRY(events.append(file_version_record(now) + restart_record(now, run.first_step)));
@@ -102,19 +158,13 @@ Status EventFile::append(const EpochRecord& epoch) {
 }
 
 Status EventFile::append(std::string_view record) {
-  for (auto left = record; !left.empty();) {
-    const auto count = ::write(file_.number(), left.data(), left.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0) {
-      const int number = errno;
-      // Records after an incomplete one could not be read.
-      const bool cut = ::ftruncate(file_.number(), size_) == 0 &&
-                       ::lseek(file_.number(), size_, SEEK_SET) == size_;
-      return fail(errc_of(number), "cannot write {}: {}{}", echoed(path_.string()),
-                  std::strerror(number), cut ? "" : " (its last record is incomplete)");
-    }
-    left.remove_prefix(static_cast<std::size_t>(count));
+  if (!net::write_all(file_.number(), record)) {
+    const int number = errno;
+    // Records after an incomplete one could not be read.
+    const bool cut = ::ftruncate(file_.number(), size_) == 0 &&
+                     ::lseek(file_.number(), size_, SEEK_SET) == size_;
+    return fail(code_of_write(number), "cannot write {}: {}{}", echoed(path_.string()),
+                std::strerror(number), cut ? "" : " (its last record is incomplete)");
   }
   size_ += std::ssize(record);
   return {};

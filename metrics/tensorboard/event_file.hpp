@@ -1,4 +1,7 @@
 /// RUN/tensorboard/: event files for TensorBoard.
+///
+/// Source: event.proto and summary.proto of TensorBoard, and the description of TFRecord in
+/// TensorFlow's documentation.
 #pragma once
 
 #include "core/error.hpp"

@@ -54,10 +54,6 @@ TensorId add_cifar_resnet(const FeatureArguments& arguments) {
   return builder.flatten("flatten", builder.global_avg_pool("avgpool", x));
 }
 
-std::vector<ModelKey> keys_of_cifar_resnet(ModelConfig& model) {
-  return {width_key(model)};
-}
-
 } // namespace
 
 Family cifar_resnet() {
@@ -65,7 +61,7 @@ Family cifar_resnet() {
           .help = "small ResNets for 32x32 images",
           .images_only = true,
           .batch_norm = true,
-          .keys = keys_of_cifar_resnet,
+          .keys = [](ModelConfig& model) { return std::vector{width_key(model)}; },
           .add_features = add_cifar_resnet};
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace troupe::nn {
 
@@ -35,31 +34,31 @@ bool has_good_values(const Family& family, ModelConfig model) {
   });
 }
 
+/// Returns the conflict of a model that cannot read the samples; `others` can.
+ConfigConflict wrong_samples(std::string what, const std::vector<std::string>& others) {
+  return {
+      {"model.name", "data.dataset"}, std::move(what), fmt::format("{}", fmt::join(others, ", "))};
+}
+
 /// Checks the family's conflicts only if it accepts the samples and all values are valid, because
 /// it may divide by them.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
   if (family.takes_tokens() != (input.vocabulary > 0))
-    return {{{"model.name", "data.dataset"},
-             fmt::format("{} {}", model.name,
-                         family.takes_tokens()
-                             ? "reads tokens, but the data has none"
-                             : "does not read tokens, but the data consists of tokens"),
-             fmt::format("{}", fmt::join(names_where(model,
-                                                     [&](const Family& other) {
-                                                       return other.takes_tokens() !=
-                                                              family.takes_tokens();
-                                                     }),
-                                         ", "))}};
+    return {
+        wrong_samples(fmt::format("{} {}", model.name,
+                                  family.takes_tokens()
+                                      ? "reads tokens, but the data has none"
+                                      : "does not read tokens, but the data consists of tokens"),
+                      names_where(model, [&](const Family& other) {
+                        return other.takes_tokens() != family.takes_tokens();
+                      }))};
   if (family.images_only && input.sample.rank() != 3)
-    return {{{"model.name", "data.dataset"},
-             fmt::format("{} takes images (H, W, C), but the samples have the shape {}", model.name,
-                         input.sample.to_string()),
-             fmt::format("{}", fmt::join(names_where(model,
-                                                     [](const Family& other) {
-                                                       return !other.images_only &&
-                                                              !other.takes_tokens();
-                                                     }),
-                                         ", "))}};
+    return {
+        wrong_samples(fmt::format("{} takes images (H, W, C), but the samples have the shape {}",
+                                  model.name, input.sample.to_string()),
+                      names_where(model, [](const Family& other) {
+                        return !other.images_only && !other.takes_tokens();
+                      }))};
   return family.conflicts && has_good_values(family, model) ? family.conflicts(model, input)
                                                             : ConfigConflicts{};
 }

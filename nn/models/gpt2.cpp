@@ -3,7 +3,6 @@
 // here.
 #include "nn/models/families.hpp"
 #include "nn/models/language.hpp"
-#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -31,7 +30,6 @@ LanguageSize size_of_gpt2(const ModelConfig& model) {
 
 std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
   auto keys = language_keys(model);
-  keys.push_back(width_key(model));
   keys.push_back(
       {.key = {"model.positions",
                &model.positions,
@@ -117,10 +115,7 @@ private:
 
   TensorId block(TensorId x, const std::string& name) {
     builder_.begin_unit(name);
-    const AttentionAttributes heads{.sequence = arguments_.sequence,
-                                    .heads = size_.heads,
-                                    .kv_heads = size_.kv_heads,
-                                    .head_dim = size_.head_dim()};
+    const auto heads = size_.attention(arguments_.sequence);
     const auto qkv = linear(name + ".attn.c_attn", norm(name + ".ln_1", x), 3 * size_.width);
     const auto y =
         builder_.apply(Op::causal_attention, name + ".attn", {qkv}, heads, {"log_sum_exp"});
@@ -135,10 +130,6 @@ private:
   LanguageSize size_;
   std::int32_t places_of_dropout_ = 0;
 };
-
-void add_gpt2(const LanguageArguments& arguments) {
-  Gpt2{arguments}.add();
-}
 
 std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
                                                       const InputSpec& input) {
@@ -195,7 +186,7 @@ Family gpt2() {
           .help = "GPT-2, for tokens",
           .keys = keys_of_gpt2,
           .conflicts = conflicts_of_gpt2,
-          .add_language_model = add_gpt2,
+          .add_language_model = [](const LanguageArguments& arguments) { Gpt2{arguments}.add(); },
           .hugging_face = hugging_face_of_gpt2};
 }
 

@@ -1,5 +1,7 @@
 #include "nn/models/language.hpp"
 
+#include "nn/models/shared_keys.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +56,8 @@ std::vector<ModelKey> language_keys(ModelConfig& model) {
                {.min = 1e-12, .max = 1},
                "Epsilon that norms add to the variance or mean square before the square root"},
        .elsewhere = "{} is not a language model",
-       .refused_elsewhere = false}};
+       .refused_elsewhere = false},
+      width_key(model)};
 }
 
 ConfigConflicts language_conflicts(const LanguageSize& size, const ModelConfig& model,

@@ -16,6 +16,9 @@ struct LanguageSize {
   std::int64_t intermediate; ///< width of a block's hidden layer
 
   std::int64_t head_dim() const { return width / heads; }
+  AttentionAttributes attention(std::int64_t sequence) const {
+    return {.sequence = sequence, .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim()};
+  }
 };
 
 /// Returns the named size, modified by the config. Precondition: `sizes` has the name.

@@ -6,10 +6,6 @@ namespace troupe::nn {
 
 namespace {
 
-std::vector<ModelKey> keys_of_linear(ModelConfig& model) {
-  return {bias_key(model)};
-}
-
 // Flattens the samples, images in (H, W, C) order.
 TensorId add_linear(const FeatureArguments& arguments) {
   arguments.builder.begin_unit("head");
@@ -21,7 +17,7 @@ TensorId add_linear(const FeatureArguments& arguments) {
 Family linear() {
   return {.names = {"linear"},
           .help = "no hidden layer",
-          .keys = keys_of_linear,
+          .keys = [](ModelConfig& model) { return std::vector{bias_key(model)}; },
           .add_features = add_linear};
 }
 

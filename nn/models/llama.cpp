@@ -2,7 +2,6 @@
 // the initial values of Hugging Face's LlamaForCausalLM.
 #include "nn/models/families.hpp"
 #include "nn/models/language.hpp"
-#include "nn/models/shared_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +20,6 @@ constexpr std::array llama_sizes = {LanguageSize{"llama-mini", 6, 384, 6, 2, 102
 
 std::vector<ModelKey> keys_of_llama(ModelConfig& model) {
   auto keys = language_keys(model);
-  keys.push_back(width_key(model));
   keys.push_back({.key = {"model.kv_heads",
                           &model.kv_heads,
                           {.min = 1, .max = 65536},
@@ -94,10 +92,7 @@ private:
   }
 
   TensorId attention(TensorId x, const std::string& name) {
-    const AttentionAttributes heads{.sequence = arguments_.sequence,
-                                    .heads = size_.heads,
-                                    .kv_heads = size_.kv_heads,
-                                    .head_dim = size_.head_dim()};
+    const auto heads = size_.attention(arguments_.sequence);
     const auto q = turned(name + ".q_proj", x, size_.heads);
     const auto k = turned(name + ".k_proj", x, size_.kv_heads);
     const auto v = linear(name + ".v_proj", x, size_.kv_heads * size_.head_dim());
@@ -125,10 +120,6 @@ private:
   LanguageSize size_;
 };
 
-void add_llama(const LanguageArguments& arguments) {
-  Llama{arguments}.add();
-}
-
 std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
                                                        const InputSpec& input) {
   const auto size = size_of_model(llama_sizes, model);
@@ -153,11 +144,6 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
           {"mlp_bias", false, false}};
 }
 
-/// The angles of rotary positions.
-bool is_constant_of_llama(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq");
-}
-
 HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec& input) {
   return {.architecture = "LlamaForCausalLM",
           .keys = hugging_face_keys_of_llama(model, input),
@@ -166,7 +152,9 @@ HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec&
                       {"initializer_range", initial_deviation}},
           .prefix = "model.",
           .table = "model.embed_tokens.weight",
-          .is_constant = is_constant_of_llama};
+          .is_constant = [](std::string_view name) { // the angles of rotary positions
+            return name.ends_with(".rotary_emb.inv_freq");
+          }};
 }
 
 } // namespace
@@ -176,7 +164,7 @@ Family llama() {
           .help = "LLaMA, for tokens",
           .keys = keys_of_llama,
           .conflicts = conflicts_of_llama,
-          .add_language_model = add_llama,
+          .add_language_model = [](const LanguageArguments& arguments) { Llama{arguments}.add(); },
           .hugging_face = hugging_face_of_llama};
 }
 

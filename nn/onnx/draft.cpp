@@ -45,20 +45,17 @@ std::string Draft::input(TensorId id) {
   if (tensor.role != Role::parameter && tensor.role != Role::statistic)
     return output(id);
   if (std::ranges::count(initializers_, tensor.name, &Initializer::name) == 0)
-    initializers_.push_back({.name = tensor.name, .shape = tensor.shape, .dtype = dtype_});
+    initializers_.push_back({.name = tensor.name, .shape = tensor.shape, .type = type_});
   return tensor.name;
 }
 
 std::string Draft::output(TensorId id) const {
-  for (const auto& [renamed, name] : renamed_)
-    if (renamed == id)
-      return name;
-  return graph_[id].name;
+  const auto renamed = renamed_.find(id);
+  return renamed == renamed_.end() ? graph_[id].name : renamed->second;
 }
 
 void Draft::rename(TensorId id, std::string name) {
-  std::erase_if(renamed_, [id](const auto& entry) { return entry.first == id; });
-  renamed_.emplace_back(id, std::move(name));
+  renamed_.insert_or_assign(id, std::move(name));
 }
 
 /// NodeProto: input 1, output 2, name 3, op_type 4, attribute 5.
@@ -74,7 +71,7 @@ void Draft::add_node(std::string_view op_type, const std::vector<std::string>& i
 }
 
 std::string Draft::integers(const std::string& name, const std::vector<std::int64_t>& values) {
-  Initializer made{.name = name, .shape = {std::ssize(values)}, .type = ElementType::i64};
+  Initializer made{.name = name, .shape = {std::ssize(values)}, .type = integer_data};
   for (const auto value : values)
     append_little_endian(made.bytes, static_cast<std::uint64_t>(value));
   initializers_.push_back(std::move(made));
@@ -83,9 +80,7 @@ std::string Draft::integers(const std::string& name, const std::vector<std::int6
 
 std::string Draft::reals(const std::string& name, const Shape& shape,
                          const std::vector<double>& values, bool doubles) {
-  Initializer made{.name = name, .shape = shape};
-  if (doubles)
-    made.type = ElementType::f64;
+  Initializer made{.name = name, .shape = shape, .type = doubles ? double_data : real_data};
   for (const double value : values)
     if (doubles)
       append_little_endian(made.bytes, std::bit_cast<std::uint64_t>(value));

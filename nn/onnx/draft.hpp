@@ -8,6 +8,7 @@
 #include "core/protobuf.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +24,14 @@ Message real_attribute(const std::string& name, float value);
 
 using Attributes = std::vector<Message>;
 
-/// Type of a constant's values; `graph` is the type of the graph's tensors.
-enum class ElementType : std::uint8_t { graph, i64, f64 };
+/// TensorProto.DataType
+enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10, double_data = 11 };
 
 /// A constant. Its values are those of the model's tensor with this name, or are given in `bytes`.
 struct Initializer {
   std::string name;
   Shape shape;
-  DType dtype = DType::f32;
-  ElementType type = ElementType::graph; ///< if not `graph`, replaces `dtype`
+  DataType type = real_data;
   std::string bytes = {}; ///< little-endian; empty: the values of a parameter or statistic
 };
 
@@ -39,12 +39,9 @@ struct Initializer {
 /// tensor has the same name in both; weights have the same layout.
 class Draft {
 public:
-  Draft(const Graph& graph, int opset, DType dtype) : graph_{graph}, opset_{opset}, dtype_{dtype} {}
+  /// `type`: that of all computation, real_data or half_data.
+  Draft(const Graph& graph, DataType type) : graph_{graph}, type_{type} {}
 
-  const Graph& graph() const { return graph_; }
-  int opset() const { return opset_; }
-  /// Type of all computation: f32 or f16.
-  DType dtype() const { return dtype_; }
   const Tensor& tensor(TensorId id) const { return graph_[id]; }
   /// Returns the name of a tensor. A parameter or statistic becomes an initializer.
   std::string input(TensorId id);
@@ -65,11 +62,14 @@ public:
 
 private:
   const Graph& graph_;
-  int opset_;
-  DType dtype_;
+  DataType type_;
   Message nodes_; ///< fields 1 of the GraphProto
   std::vector<Initializer> initializers_;
-  std::vector<std::pair<TensorId, std::string>> renamed_;
+  std::map<TensorId, std::string> renamed_;
 };
+
+/// Adds a node of an evaluation graph (operators.cpp). Errors: unsupported for an op without an
+/// ONNX form (by name).
+Status add_node(Draft& draft, const Node& node);
 
 } // namespace troupe::nn::onnx

@@ -2,7 +2,6 @@
 
 #include "core/fail.hpp"
 #include "nn/onnx/draft.hpp"
-#include "nn/onnx/operators.hpp"
 
 #include <algorithm>
 
@@ -14,17 +13,8 @@ constexpr const char* input_name = "input";
 constexpr const char* logits_name = "logits";
 constexpr const char* probabilities_name = "probabilities";
 
-/// TensorProto.DataType
-enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10, double_data = 11 };
-
 /// Values in the second file are aligned to pages, so that the file can be mapped.
 constexpr std::uint64_t page = 4096;
-
-DataType data_type(const Initializer& tensor) {
-  if (tensor.type != ElementType::graph)
-    return tensor.type == ElementType::i64 ? integer_data : double_data;
-  return tensor.dtype == DType::f16 ? half_data : real_data;
-}
 
 /// Returns the format version that introduced an opset (onnx/helper.py, VERSION_TABLE).
 std::int64_t ir_version(int opset) {
@@ -72,14 +62,15 @@ Message describe(const Initializer& tensor) {
   Message made;
   for (const auto size : tensor.shape.dims)
     made.integer(1, size);
-  made.integer(2, data_type(tensor));
+  made.integer(2, tensor.type);
   return std::move(made.text(8, tensor.name));
 }
 
 class ModelMaker {
 public:
   ModelMaker(const Graph& graph, const ExportOptions& options)
-      : graph_{graph}, options_{options}, draft_{graph, options.opset, options.dtype} {}
+      : graph_{graph}, options_{options}, draft_{graph, options.dtype == DType::f16 ? half_data
+                                                                                    : real_data} {}
 
   Result<ModelFiles> run() {
     if (options_.opset < oldest_opset || options_.opset > newest_opset)
@@ -91,7 +82,8 @@ public:
     TROUPE_TRY(add_nodes(*logits));
     ModelFiles files{.dtype = options_.dtype};
     place_initializers(files, false);
-    if (bytes_of(files.model) + other_bytes() >= options_.most_bytes) {
+    const auto others = draft_.nodes().bytes().size() + page; // page: estimate for names
+    if (bytes_of(files.model, graph_, options_.dtype) + others >= options_.most_bytes) {
       files = {.dtype = options_.dtype};
       place_initializers(files, true);
     }
@@ -100,124 +92,113 @@ public:
   }
 
 private:
-  Status add_nodes(TensorId logits);
-  std::string normalized(const std::string& from);
   /// A table's raw features need f64: f32 would round large ones (a time in seconds) before the
   /// mean is subtracted.
   bool takes_doubles() const { return options_.normalization && input_dims_.size() == 1; }
-  void place_initializers(ModelFiles& files, bool beside) const;
-  std::uint64_t values_bytes(const Initializer& tensor) const {
-    return static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
+
+  Status add_nodes(TensorId logits) {
+    const auto input = graph_.with_role(Role::input).front();
+    input_dims_ = sample_dims(graph_[input].shape);
+    output_dims_ = sample_dims(graph_[logits].shape);
+    std::string at = input_name;
+    if (options_.normalization)
+      at = normalized(at);
+    const bool narrow = options_.dtype == DType::f16;
+    if (narrow) {
+      draft_.add_node("Cast", {at}, "input.fp16", {integer_attribute("to", half_data)});
+      at = "input.fp16";
+      draft_.rename(logits, "logits.fp16");
+    }
+    draft_.rename(input, at);
+    for (const auto* node : nodes_of(graph_, logits))
+      TROUPE_TRY(add_node(draft_, *node));
+    if (narrow)
+      draft_.add_node("Cast", {"logits.fp16"}, logits_name, {integer_attribute("to", real_data)});
+    if (options_.probabilities)
+      draft_.add_node("Softmax", {logits_name}, probabilities_name,
+                      {integer_attribute("axis", -1)});
+    return {};
   }
-  std::uint64_t bytes_of(const std::vector<FilePart>& parts) const {
-    return onnx::bytes_of(parts, graph_, options_.dtype);
+
+  std::string normalized(const std::string& from) {
+    const auto& [mean, deviation] = *options_.normalization;
+    auto dims = std::vector<std::int64_t>(input_dims_.size() + 1, 1);
+    dims[1] = std::ssize(mean);
+    const auto constant = [&](const char* name, const std::vector<double>& values) {
+      return draft_.reals(name, Shape{dims}, values, takes_doubles());
+    };
+    draft_.add_node("Sub", {from, constant("input.mean", mean)}, "input.shifted");
+    const auto* const quotient = takes_doubles() ? "input.standardized" : "input.normalized";
+    draft_.add_node("Div", {"input.shifted", constant("input.std", deviation)}, quotient);
+    if (takes_doubles())
+      draft_.add_node("Cast", {quotient}, "input.normalized", {integer_attribute("to", real_data)});
+    return "input.normalized";
   }
-  std::uint64_t other_bytes() const {
-    return draft_.nodes().bytes().size() + page; // page: estimate for names
+
+  /// Adds the graph's initializers, field 5 each. If a tensor's values follow a part of the file,
+  /// that part ends with the header of the values' field.
+  void place_initializers(ModelFiles& files, bool beside) const {
+    std::uint64_t at = 0;
+    for (const auto& tensor : draft_.initializers()) {
+      auto described = describe(tensor);
+      if (!tensor.bytes.empty()) {
+        files.model.push_back({Message{}.message(5, described.text(9, tensor.bytes)).bytes()});
+        continue;
+      }
+      const auto bytes =
+          static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
+      if (!beside) {
+        described.begin(9, bytes);
+        Message field;
+        field.begin(5, described.bytes().size() + bytes);
+        files.model.push_back({field.bytes() + described.bytes(), tensor.name});
+        continue;
+      }
+      const auto padding = (page - at % page) % page;
+      at += padding;
+      const auto entry = [&](const char* key, const std::string& value) {
+        described.message(13, Message{}.text(1, key).text(2, value));
+      };
+      entry("location", options_.values_file);
+      entry("offset", std::to_string(at));
+      entry("length", std::to_string(bytes));
+      files.model.push_back({Message{}.message(5, described.integer(14, 1)).bytes()});
+      files.values.push_back({std::string(padding, '\0'), tensor.name});
+      at += bytes;
+    }
   }
-  Message graph_head() const;
-  void put_before(ModelFiles& files) const;
+
+  /// GraphProto: node 1, name 2, input 11, output 12; initializers (5) come last.
+  Message graph_head() const {
+    auto head = draft_.nodes();
+    head.text(2, options_.name);
+    head.message(11,
+                 value_info(input_name, input_dims_, takes_doubles() ? double_data : real_data));
+    head.message(12, value_info(logits_name, output_dims_));
+    if (options_.probabilities)
+      head.message(12, value_info(probabilities_name, output_dims_));
+    return head;
+  }
+
+  /// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8 (its
+  /// version 2), metadata_props 14 (key 1, value 2).
+  void put_before(ModelFiles& files) const {
+    const auto head = graph_head();
+    Message model;
+    model.integer(1, ir_version(options_.opset)).text(2, "troupe");
+    model.text(3, options_.producer_version);
+    model.message(8, Message{}.text(1, "").integer(2, options_.opset));
+    for (const auto& [key, value] : options_.metadata)
+      model.message(14, Message{}.text(1, key).text(2, value));
+    model.begin(7, head.bytes().size() + bytes_of(files.model, graph_, options_.dtype));
+    files.model.insert(files.model.begin(), {model.bytes() + head.bytes()});
+  }
 
   const Graph& graph_;
   const ExportOptions& options_;
   Draft draft_;
   std::vector<std::int64_t> input_dims_, output_dims_;
 };
-
-Status ModelMaker::add_nodes(TensorId logits) {
-  const auto input = graph_.with_role(Role::input).front();
-  input_dims_ = sample_dims(graph_[input].shape);
-  output_dims_ = sample_dims(graph_[logits].shape);
-  std::string at = input_name;
-  if (options_.normalization)
-    at = normalized(at);
-  const bool narrow = options_.dtype == DType::f16;
-  if (narrow) {
-    draft_.add_node("Cast", {at}, "input.fp16", {integer_attribute("to", half_data)});
-    at = "input.fp16";
-    draft_.rename(logits, "logits.fp16");
-  }
-  draft_.rename(input, at);
-  for (const auto* node : nodes_of(graph_, logits))
-    TROUPE_TRY(add_node(draft_, *node));
-  if (narrow)
-    draft_.add_node("Cast", {"logits.fp16"}, logits_name, {integer_attribute("to", real_data)});
-  if (options_.probabilities)
-    draft_.add_node("Softmax", {logits_name}, probabilities_name, {integer_attribute("axis", -1)});
-  return {};
-}
-
-std::string ModelMaker::normalized(const std::string& from) {
-  const auto& [mean, deviation] = *options_.normalization;
-  auto dims = std::vector<std::int64_t>(input_dims_.size() + 1, 1);
-  dims[1] = std::ssize(mean);
-  const auto constant = [&](const char* name, const std::vector<double>& values) {
-    return draft_.reals(name, Shape{dims}, values, takes_doubles());
-  };
-  draft_.add_node("Sub", {from, constant("input.mean", mean)}, "input.shifted");
-  const auto* const quotient = takes_doubles() ? "input.standardized" : "input.normalized";
-  draft_.add_node("Div", {"input.shifted", constant("input.std", deviation)}, quotient);
-  if (takes_doubles())
-    draft_.add_node("Cast", {quotient}, "input.normalized", {integer_attribute("to", real_data)});
-  return "input.normalized";
-}
-
-/// Adds the graph's initializers, field 5 each. If a tensor's values follow a part of the file,
-/// that part ends with the header of the values' field.
-void ModelMaker::place_initializers(ModelFiles& files, bool beside) const {
-  std::uint64_t at = 0;
-  for (const auto& tensor : draft_.initializers()) {
-    auto described = describe(tensor);
-    if (!tensor.bytes.empty()) {
-      files.model.push_back({Message{}.message(5, described.text(9, tensor.bytes)).bytes()});
-      continue;
-    }
-    const auto bytes = values_bytes(tensor);
-    if (!beside) {
-      described.begin(9, bytes);
-      Message field;
-      field.begin(5, described.bytes().size() + bytes);
-      files.model.push_back({field.bytes() + described.bytes(), tensor.name});
-      continue;
-    }
-    const auto padding = (page - at % page) % page;
-    at += padding;
-    const auto entry = [&](const char* key, const std::string& value) {
-      described.message(13, Message{}.text(1, key).text(2, value));
-    };
-    entry("location", options_.values_file);
-    entry("offset", std::to_string(at));
-    entry("length", std::to_string(bytes));
-    files.model.push_back({Message{}.message(5, described.integer(14, 1)).bytes()});
-    files.values.push_back({std::string(padding, '\0'), tensor.name});
-    at += bytes;
-  }
-}
-
-/// GraphProto: node 1, name 2, input 11, output 12; initializers (5) come last.
-Message ModelMaker::graph_head() const {
-  auto head = draft_.nodes();
-  head.text(2, options_.name);
-  head.message(11, value_info(input_name, input_dims_, takes_doubles() ? double_data : real_data));
-  head.message(12, value_info(logits_name, output_dims_));
-  if (options_.probabilities)
-    head.message(12, value_info(probabilities_name, output_dims_));
-  return head;
-}
-
-/// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8 (its
-/// version 2), metadata_props 14 (key 1, value 2).
-void ModelMaker::put_before(ModelFiles& files) const {
-  const auto head = graph_head();
-  Message model;
-  model.integer(1, ir_version(options_.opset)).text(2, "troupe");
-  model.text(3, options_.producer_version);
-  model.message(8, Message{}.text(1, "").integer(2, options_.opset));
-  for (const auto& [key, value] : options_.metadata)
-    model.message(14, Message{}.text(1, key).text(2, value));
-  model.begin(7, head.bytes().size() + bytes_of(files.model));
-  files.model.insert(files.model.begin(), {model.bytes() + head.bytes()});
-}
 
 } // namespace
 

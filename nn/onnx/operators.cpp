@@ -1,4 +1,5 @@
-#include "nn/onnx/operators.hpp"
+// Translates ops to ONNX: one function per op, which adds the op's nodes to a draft.
+#include "nn/onnx/draft.hpp"
 
 #include "core/fail.hpp"
 

@@ -45,12 +45,7 @@ inline constexpr OpRecord rope = {
     .in_place = 1,
 };
 
-inline constexpr OpRecord rope_backward = {
-    .op = Op::rope_backward,
-    .kind = OpKind::backward,
-    .check = check_inverse<Op::rope>,
-    .in_place = 1,
-};
+inline constexpr auto rope_backward = backward_op(Op::rope_backward, check_inverse<Op::rope>, 1);
 
 inline OutputTypes infer_causal_attention(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<AttentionAttributes>(attributes);

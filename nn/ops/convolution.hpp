@@ -129,8 +129,7 @@ inline Status check_backward_data_batch_norm(const Attributes& attributes, Types
 inline Status check_conv2d_backward_data(const Attributes& attributes, Types in, Types out) {
   if (std::get<Conv2dAttributes>(attributes).batch_norm_relu)
     return check_backward_data_batch_norm(attributes, in, out);
-  TROUPE_TRY(expect_counts(in, 2, out, 1));
-  return expect_inverse(Op::conv2d, attributes, {out[0], in[1]}, in[0]);
+  return check_inverse<Op::conv2d, 1>(attributes, in, out);
 }
 
 inline constexpr OpRecord conv2d_backward_data = {

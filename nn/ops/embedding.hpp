@@ -36,11 +36,8 @@ inline constexpr OpRecord embedding = {
     .clone = same_node,
 };
 
-inline constexpr OpRecord embedding_backward = {
-    .op = Op::embedding_backward,
-    .kind = OpKind::backward,
-    .check = check_weight_gradient<Op::embedding>,
-};
+inline constexpr auto embedding_backward =
+    backward_op(Op::embedding_backward, check_weight_gradient<Op::embedding>);
 
 inline OutputTypes infer_position_embedding(const Attributes& attributes, Types inputs) {
   const auto sequence = std::get<PositionAttributes>(attributes).sequence;
@@ -76,11 +73,8 @@ inline constexpr OpRecord position_embedding = {
     .in_place = 1,
 };
 
-inline constexpr OpRecord position_embedding_backward = {
-    .op = Op::position_embedding_backward,
-    .kind = OpKind::backward,
-    .check = check_addend_gradient<Op::position_embedding>,
-};
+inline constexpr auto position_embedding_backward =
+    backward_op(Op::position_embedding_backward, check_addend_gradient<Op::position_embedding>);
 
 inline OutputTypes infer_share(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 1));

@@ -92,11 +92,7 @@ inline Status check_batch_norm_input_gradient(const Attributes&, Types in, Types
   return expect_type(out[0], in[0], "dx");
 }
 
-inline constexpr OpRecord batch_norm_input_gradient = {
-    .op = Op::batch_norm_input_gradient,
-    .kind = OpKind::backward,
-    .check = check_batch_norm_input_gradient,
-    .in_place = 1,
-};
+inline constexpr auto batch_norm_input_gradient =
+    backward_op(Op::batch_norm_input_gradient, check_batch_norm_input_gradient, 1);
 
 } // namespace troupe::nn::ops

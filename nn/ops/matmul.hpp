@@ -45,15 +45,10 @@ inline constexpr OpRecord matmul = {
     .cost = cost_of_forward,
 };
 
-inline Status check_matmul_backward_data(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_counts(in, 2, out, 1));
-  return expect_inverse(Op::matmul, attributes, {out[0], in[1]}, in[0]);
-}
-
 inline constexpr OpRecord matmul_backward_data = {
     .op = Op::matmul_backward_data,
     .kind = OpKind::backward,
-    .check = check_matmul_backward_data,
+    .check = check_inverse<Op::matmul, 1>,
     .rounded = InputSet::only({1}),
     .cost = cost_of_data_gradient,
 };
@@ -87,10 +82,7 @@ inline constexpr OpRecord bias = {
     .in_place = 1,
 };
 
-inline constexpr OpRecord bias_backward = {
-    .op = Op::bias_backward,
-    .kind = OpKind::backward,
-    .check = check_addend_gradient<Op::bias>,
-};
+inline constexpr auto bias_backward =
+    backward_op(Op::bias_backward, check_addend_gradient<Op::bias>);
 
 } // namespace troupe::nn::ops

@@ -112,11 +112,8 @@ inline Status check_batch_norm_backward(const Attributes& attributes, Types in, 
   return a.add ? expect_type(out[3], x, "dresidual") : Status{};
 }
 
-inline constexpr OpRecord batch_norm_backward = {
-    .op = Op::batch_norm_backward,
-    .kind = OpKind::backward,
-    .check = check_batch_norm_backward,
-};
+inline constexpr auto batch_norm_backward =
+    backward_op(Op::batch_norm_backward, check_batch_norm_backward);
 
 inline Status check_normalize(const Attributes& attributes, Types in, Types out) {
   const auto& a = std::get<BatchNormAttributes>(attributes);
@@ -131,11 +128,7 @@ inline Status check_normalize(const Attributes& attributes, Types in, Types out)
   return expect_type(out[0], in[0], "y");
 }
 
-inline constexpr OpRecord normalize = {
-    .op = Op::normalize,
-    .kind = OpKind::backward,
-    .check = check_normalize,
-};
+inline constexpr auto normalize = backward_op(Op::normalize, check_normalize);
 
 /// Returns the type of statistics with one value per row of x.
 inline TensorType by_row(const TensorType& x) {
@@ -175,11 +168,8 @@ inline Status check_layer_norm_backward(const Attributes& attributes, Types in, 
   return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale", "dshift");
 }
 
-inline constexpr OpRecord layer_norm_backward = {
-    .op = Op::layer_norm_backward,
-    .kind = OpKind::backward,
-    .check = check_layer_norm_backward,
-};
+inline constexpr auto layer_norm_backward =
+    backward_op(Op::layer_norm_backward, check_layer_norm_backward);
 
 inline OutputTypes infer_rms_norm(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 2));
@@ -213,10 +203,7 @@ inline Status check_rms_norm_backward(const Attributes& attributes, Types in, Ty
   return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale");
 }
 
-inline constexpr OpRecord rms_norm_backward = {
-    .op = Op::rms_norm_backward,
-    .kind = OpKind::backward,
-    .check = check_rms_norm_backward,
-};
+inline constexpr auto rms_norm_backward =
+    backward_op(Op::rms_norm_backward, check_rms_norm_backward);
 
 } // namespace troupe::nn::ops

@@ -44,11 +44,8 @@ inline Status check_max_pool_backward(const Attributes& attributes, Types in, Ty
   return expect_inverse(Op::max_pool, attributes, {out[0]}, in[0]);
 }
 
-inline constexpr OpRecord max_pool_backward = {
-    .op = Op::max_pool_backward,
-    .kind = OpKind::backward,
-    .check = check_max_pool_backward,
-};
+inline constexpr auto max_pool_backward =
+    backward_op(Op::max_pool_backward, check_max_pool_backward);
 
 inline OutputTypes infer_avg_pool(const Attributes& attributes, Types inputs) {
   if (std::get<PoolAttributes>(attributes).prologue)
@@ -65,10 +62,7 @@ inline constexpr OpRecord avg_pool = {
     .clone = same_node,
 };
 
-inline constexpr OpRecord avg_pool_backward = {
-    .op = Op::avg_pool_backward,
-    .kind = OpKind::backward,
-    .check = check_inverse<Op::avg_pool>,
-};
+inline constexpr auto avg_pool_backward =
+    backward_op(Op::avg_pool_backward, check_inverse<Op::avg_pool>);
 
 } // namespace troupe::nn::ops

@@ -1,12 +1,11 @@
 // One record for each line of core/graph/ops.def, from the family's header; a missing or incomplete
 // record does not compile. Only this file includes the families, so a change in one recompiles only
 // this file.
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 #include "nn/ops/attention.hpp"
 #include "nn/ops/convolution.hpp"
 #include "nn/ops/detail/shapes.hpp"
-#include "nn/ops/dropout.hpp"
 #include "nn/ops/elementwise.hpp"
 #include "nn/ops/embedding.hpp"
 #include "nn/ops/fused_batch_norm.hpp"

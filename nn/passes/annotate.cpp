@@ -1,6 +1,6 @@
 #include "nn/passes/annotate.hpp"
 
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 namespace troupe::nn {
 

@@ -2,7 +2,7 @@
 
 #include "core/fail.hpp"
 #include "nn/learning_rates.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 #include <algorithm>
 

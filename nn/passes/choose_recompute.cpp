@@ -1,10 +1,8 @@
-#include "nn/passes/choose_recompute.hpp"
+#include "nn/passes/recompute.hpp"
 
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
 #include "nn/modules.hpp"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -70,7 +68,7 @@ private:
   }
   std::size_t most_live() const { return std::ranges::max(live_); }
   std::size_t arena(const TensorSet& again) {
-    return plan_memory(recomputation_.with(again), memory_)->plan.arena_bytes;
+    return plan_memory(recomputation_.with(again), memory_)->arena_bytes;
   }
 
   /// Returns the candidates that are live but unused while node `at` of the last graph runs:
@@ -191,7 +189,7 @@ Result<TensorSet> choose_recompute(const Graph& training, const RecomputeConfig&
                                    const PlanOptions& memory) {
   TROUPE_TRY(const auto plain, plan_memory(training, memory));
   const bool fits =
-      config.kind == RecomputeConfig::Kind::fit && plain.plan.arena_bytes <= config.fit_bytes;
+      config.kind == RecomputeConfig::Kind::fit && plain.arena_bytes <= config.fit_bytes;
   if (config.kind == RecomputeConfig::Kind::none || fits)
     return TensorSet(training.tensors.size());
   Chooser chooser{training, memory};

@@ -15,8 +15,9 @@ public:
       : FusionDraft{training, support, keep}, sums_(training.nodes.size()) {}
 
   Graph run() && {
+    // Synchronized batch norms are not split, because a convolution's sums cover only this rank.
     for (NodeIndex i = 0; i < nodes_.size(); ++i)
-      if (can_be_taken_apart(nodes_[i]))
+      if (is_batch_norm_of_this_rank(nodes_[i], Op::batch_norm))
         rewrite(i);
     return std::move(*this).take();
   }
@@ -33,11 +34,6 @@ private:
     TensorId read_factor = -1, read_offset = -1; ///< for prologues, in the type of x
     bool masks_elsewhere = false;                ///< its backward no longer reads y
   };
-
-  /// Synchronized batch norms are not split, because a convolution's sums cover only this rank.
-  static bool can_be_taken_apart(const Node& node) {
-    return is_batch_norm_of_this_rank(node, Op::batch_norm);
-  }
 
   void rewrite(NodeIndex forward) {
     const auto& node = nodes_[forward];
@@ -173,7 +169,7 @@ private:
 
   bool feeds_batch_norm(const Node& node) const {
     return std::ranges::any_of(readers(node.outputs[0]), [this](NodeIndex reader) {
-      return can_be_taken_apart(nodes_[reader]);
+      return is_batch_norm_of_this_rank(nodes_[reader], Op::batch_norm);
     });
   }
 

@@ -2,7 +2,7 @@
 
 #include "core/fail.hpp"
 #include "nn/cost.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 
 #include <algorithm>
 #include <array>
@@ -180,21 +180,19 @@ std::size_t place_best(std::vector<Block>& blocks) {
 
 } // namespace
 
-Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options) {
+Result<MemoryPlan> plan_memory(const Graph& graph, const PlanOptions& options) {
   TROUPE_TRY(auto kept, find_kept(graph, options));
   Lifetimes lifetimes{graph, options, kept};
   auto& blocks = lifetimes.blocks();
-  const auto live = sum_up(blocks, graph.nodes.size());
-  PlannedMemory planned;
-  planned.plan.kept = std::move(kept);
-  planned.lower_bound_bytes = live.empty() ? 0 : std::ranges::max(live);
-  planned.plan.arena_bytes = place_best(blocks);
+  MemoryPlan plan;
+  plan.kept = std::move(kept);
+  plan.arena_bytes = place_best(blocks);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     const auto block = lifetimes.block_of(i);
-    planned.plan.offsets.push_back(block < 0 ? MemoryPlan::not_in_arena
-                                             : blocks[static_cast<std::size_t>(block)].offset);
+    plan.offsets.push_back(block < 0 ? MemoryPlan::not_in_arena
+                                     : blocks[static_cast<std::size_t>(block)].offset);
   }
-  return planned;
+  return plan;
 }
 
 Result<std::vector<std::size_t>> live_bytes(const Graph& graph, const PlanOptions& options) {

@@ -18,12 +18,6 @@ struct PlanOptions {
   std::size_t alignment = 64; ///< bytes
 };
 
-struct PlannedMemory {
-  MemoryPlan plan;
-  /// Lower bound of every plan: the largest number of bytes that are live at one time (live_bytes).
-  std::size_t lower_bound_bytes = 0;
-};
-
 /// Assigns offsets to all activations. A tensor lives from the node that writes it to the last node
 /// that reads it. Forward and backward nodes are one sequence, so tensors that are saved for
 /// backward live across both.
@@ -32,10 +26,10 @@ struct PlannedMemory {
 /// same time (greedy by size, after Pisarchyk & Lee, "Efficient Memory Management for Deep Neural
 /// Net Inference", 2020). Then tries the orders by area and by first use, and takes the best.
 /// Errors: a name in `keep` that is not an activation.
-Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options = {});
+Result<MemoryPlan> plan_memory(const Graph& graph, const PlanOptions& options = {});
 
 /// Returns the bytes that are live while each node runs, by index of node, with the same reuse in
-/// place. Errors: as plan_memory.
+/// place. The largest is a lower bound of every plan's arena. Errors: as plan_memory.
 Result<std::vector<std::size_t>> live_bytes(const Graph& graph, const PlanOptions& options = {});
 
 } // namespace troupe::nn

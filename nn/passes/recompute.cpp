@@ -1,9 +1,8 @@
 #include "nn/passes/recompute.hpp"
 
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 #include "nn/passes/detail/rewrite.hpp"
 
-#include <algorithm>
 #include <optional>
 
 namespace troupe::nn {

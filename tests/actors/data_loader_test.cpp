@@ -46,7 +46,6 @@ struct Larder : test::Deterministic {
         system, [this](atom::failed, const Error& error) { errors.push_back(error); });
     loader = test::spawn_state<DataLoaderState, data_loader_actor>(
         system, DataLoaderSetup{.rank_states = generation->rank_states,
-                                .slice_assignment = generation->slice_assignment,
                                 .steps = job.plan.total_steps(),
                                 .coordinator = coordinator});
   }

@@ -2,6 +2,7 @@
 // arrived.
 #include "actors/roles/detail/diloco_rounds.hpp"
 #include "core/config/config.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 #include "training/strategies/diloco/pseudo_gradient_codec.hpp"
 

@@ -1,4 +1,4 @@
-#include "actors/message_types.hpp"
+#include "actors/node/network.hpp"
 
 #include <catch2/catch_session.hpp>
 

@@ -171,16 +171,17 @@ TEST_CASE("a node that does not lead exports its phase and workers, and writes n
 
 TEST_CASE("everything reported to METRICS is on the run's page") {
   Audience audience;
-  audience.tell(atom::join_v,
-                std::vector<NodeStatus>{{.name = "one",
-                                         .address = "here:7401",
-                                         .metrics = "here:9401",
-                                         .version = "0.1.0",
-                                         .state = "active",
-                                         .devices = {"host:0"},
-                                         .ranks = {0}},
-                                        {.name = "other", .address = "there:7401", .ranks = {1}}},
-                heartbeat_actor{audience.metrics});
+  audience.tell(
+      atom::join_v,
+      std::vector<metrics::NodeRecord>{{.name = "one",
+                                        .address = "here:7401",
+                                        .page = "here:9401",
+                                        .version = "0.1.0",
+                                        .state = "active",
+                                        .devices = {"host:0"},
+                                        .ranks = {0}},
+                                       {.name = "other", .address = "there:7401", .ranks = {1}}},
+      heartbeat_actor{audience.metrics});
   audience.tell(atom::status_v, metrics::JobPhase::training);
   for (std::int64_t step = 0; step < 3; ++step)
     audience.commit(step);
@@ -312,8 +313,8 @@ TEST_CASE("each node sends the leader a heartbeat every second") {
     return leader.exposition->registry().text().find("troupe_heartbeat_time_seconds{peer=\"" +
                                                      peer + "\"}") != std::string::npos;
   };
-  const std::vector<NodeStatus> nodes = {{.name = "one", .address = "here:7401"},
-                                         {.name = "other", .address = "there:7401"}};
+  const std::vector<metrics::NodeRecord> nodes = {{.name = "one", .address = "here:7401"},
+                                                  {.name = "other", .address = "there:7401"}};
   leader.tell(atom::alive_v, std::string{"there:7401"});
   CHECK_FALSE(heard("other")); // the node is still unknown
   leader.tell(atom::join_v, nodes, heartbeat_actor{leader.metrics});

@@ -1,5 +1,4 @@
 #include "actors/node/client.hpp"
-#include "actors/node/introduction.hpp"
 #include "actors/node/network.hpp"
 #include "core/net/peer_endpoint.hpp"
 #include "core/net/socket.hpp"
@@ -90,7 +89,7 @@ TEST_CASE("a daemon answers status and stop, with and without certificates") {
   CHECK(status->step == 7);
   CHECK(status->tokens_per_second == 320);
   REQUIRE(status->nodes.size() == 1);
-  CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
+  CHECK(status->nodes[0] == metrics::NodeRecord{.name = "a", .ranks = {0, 1}});
   CHECK(ask_to_stop(options, StopReason::job, false));
   CHECK(daemon.stops() == 1);
 }
@@ -110,7 +109,7 @@ TEST_CASE("an address in a message that is not HOST:PORT is not connected to") {
     caf::actor_system system{config};
     const auto voter = test::spawn_stub<consensus_actor>(
         system, [&](atom::introduce, const std::string& address) { tried.set_value(address); });
-    introduce({system, network, 1s}, {}, voter, text);
+    introduce(system, network, 1s, {}, voter, text);
     CHECK(tried.get_future().get() == text);
     caf::anon_send_exit(voter, caf::exit_reason::user_shutdown);
   }

@@ -5,6 +5,7 @@
 #include "core/config/config.hpp"
 #include "data/image_dataset.hpp"
 #include "tests/actors/stub_roles.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 #include "training/node_assignment.hpp"
 

@@ -97,9 +97,8 @@ struct Workplace : Deterministic {
   void fill_batches() {
     const auto& job = generation->job();
     loader = spawn_state<DataLoaderState, data_loader_actor>(
-        system, DataLoaderSetup{.rank_states = generation->rank_states,
-                                .slice_assignment = generation->slice_assignment,
-                                .steps = job.plan.total_steps()});
+        system,
+        DataLoaderSetup{.rank_states = generation->rank_states, .steps = job.plan.total_steps()});
     const auto taker =
         spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {
           batches[batch->pass_mode].push_back(batch);

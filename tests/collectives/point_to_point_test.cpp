@@ -28,7 +28,16 @@ public:
   Correspondent(std::shared_ptr<PointToPoint> point_to_point, int number)
       : point_to_point_{std::move(point_to_point)}, number_{number}, device_{cpu::make_host_device(
                                                                          number, 1)} {}
-  ~Correspondent() { point_to_point_->leave(number_); }
+  /// Replaces the callbacks, which use this object. Messages that come later are dropped.
+  ~Correspondent() {
+    point_to_point_->subscribe(number_, {.deliver = [](const MessagePtr&) {},
+                                         .memory =
+                                             [device = device_](std::size_t bytes) {
+                                               return device->allocate(bytes,
+                                                                       MemoryKind::communication);
+                                             },
+                                         .lost = [](int, const Error&) {}});
+  }
   Correspondent(const Correspondent&) = delete;
   Correspondent& operator=(const Correspondent&) = delete;
 
@@ -64,7 +73,6 @@ public:
     REQUIRE(changed_.wait_for(lock, longest, [&] { return lost_.size() >= count; }));
     return lost_;
   }
-  Traffic traffic() const { return point_to_point_->traffic(number_); }
 
 private:
   Result<BufferPtr> memory(std::size_t bytes) const {
@@ -79,7 +87,7 @@ private:
 
   std::shared_ptr<PointToPoint> point_to_point_;
   int number_;
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<MessagePtr> got_;
@@ -127,7 +135,6 @@ TEST_CASE("messages of any size arrive once, complete and in their sender's orde
   Transports transports;
   constexpr std::int64_t each = 30;
   CounterRng random{7, 1};
-  std::map<int, std::uint64_t> sent;
   // The first rank subscribes late.
   for (std::size_t rank = 1; rank < 4; ++rank)
     transports.ranks[rank]->subscribe();
@@ -136,7 +143,6 @@ TEST_CASE("messages of any size arrive once, complete and in their sender's orde
       for (int to = 0; to < 4; ++to) {
         const auto floats = number % 5 == 0 ? 0 : std::size_t{random.next()} % 100000;
         transports.ranks[static_cast<std::size_t>(from)]->send(to, number, floats);
-        sent[from] += from == to ? 0 : floats * sizeof(float);
       }
   transports.ranks[0]->subscribe();
   for (int to = 0; to < 4; ++to) {
@@ -148,11 +154,6 @@ TEST_CASE("messages of any size arrive once, complete and in their sender's orde
       CHECK(message->header[0] == next[message->from]++);
       check_values(*message);
     }
-  }
-  for (int from = 0; from < 4; ++from) {
-    const auto traffic = transports.ranks[static_cast<std::size_t>(from)]->traffic();
-    CHECK(traffic.bytes == sent[from]);
-    CHECK(traffic.operations == 3 * each);
   }
 }
 

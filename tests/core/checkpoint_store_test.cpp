@@ -1,6 +1,7 @@
 #include "core/checkpoint/store.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/random.hpp"
+#include "tests/support/checkpoint_files.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -29,7 +30,7 @@ Status save_step(CheckpointStore& store, std::int64_t step, std::size_t elements
   const std::vector<float> values(elements, static_cast<float>(step));
   const auto size = static_cast<std::int64_t>(elements);
   const auto saved =
-      store.save({.step = step, .epoch = 0, .metadata = {}, .tensors = {{"w", {size}, values}}});
+      save(store, {.step = step, .epoch = 0, .metadata = {}, .tensors = {{"w", {size}, values}}});
   return saved ? Status{} : Status{failure(saved.error())};
 }
 
@@ -136,6 +137,7 @@ TEST_CASE("pruning never deletes the newest valid checkpoint") {
   CheckpointStore store(folder.path());
   for (std::int64_t step = 1; step <= 5; ++step)
     REQUIRE(save_step(store, step));
+  CHECK(store.newest_valid().entry->step == 5); // which the store remembers as valid
   for (const std::int64_t step : {3, 4, 5})
     damage(weights_of(store, step));
   REQUIRE(store.prune(2));

@@ -5,6 +5,7 @@
 #include "tests/support/fuzz.hpp"
 #include "tests/support/mutations.hpp"
 #include "tests/support/peak_memory.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -1,4 +1,5 @@
 #include "core/checkpoint/safetensors.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/source_tree.hpp"
 

@@ -1,4 +1,5 @@
 #include "core/checkpoint/widened.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,8 @@
 // Tests the costs of attention and of the loss of language models on the host: memory that is
 // linear in the text's length, and the operations that a profile reports.
 #include "core/device/executable.hpp"
+#include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
-#include "cpu/onednn/profile.hpp"
 #include "nn/builder.hpp"
 #include "nn/compile.hpp"
 #include "nn/cost.hpp"

@@ -1,7 +1,7 @@
 // Compares the kernels of synchronized batch norm on two ranks, each with a shard of the rows, with
 // the interpreter on all rows.
 #include "core/device/sum_over_ranks.hpp"
-#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/batch_norm.hpp"
 #include "gpu/kernels/sum.hpp"
 #include "tests/gpu/reference.hpp"
 

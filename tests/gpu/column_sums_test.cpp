@@ -1,6 +1,6 @@
 // Tests sums over the rows of a matrix, by one block to hundreds of blocks
 // (gpu/kernels/detail/columns.cuh), through a kernel that returns the sums unchanged.
-#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/batch_norm.hpp"
 #include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -54,7 +54,7 @@ TEST_CASE("on Hopper nothing else fuses in bf16, even with a driver") {
     INFO(problem.to_string());
     CHECK_FALSE(proposed_engines(target, normalized_backward_filter(problem, problem.type), {}));
     CHECK_FALSE(proposed_engines(target, backward_data_batch_norm(problem), {}));
-    for (const auto shortcut : {Shortcut::none, Shortcut::plain, Shortcut::normalized})
+    for (const auto shortcut : {Residual::none, Residual::plain, Residual::normalized})
       CHECK_FALSE(proposed_engines(target, backward_data_batch_norm(problem, shortcut, true), {}));
     for (const bool both : {false, true})
       if (problem.kernel == 1)

@@ -1,6 +1,7 @@
 /// cuDNN and described GPUs, for tests without a GPU.
 #pragma once
 
+#include "bench/gpu/described_gpu.hpp"
 #include "gpu/cudnn/patterns.hpp"
 #include "gpu/cudnn/plan_search.hpp"
 #include "tests/support/source_tree.hpp"
@@ -33,7 +34,7 @@ inline gpu::CudnnLibrary cudnn_or_skip() {
 
 /// `device`: "h200", "h100_sxm" or "a100_sxm". Skips the test when cuDNN cannot be opened.
 inline gpu::cudnn::Target described_gpu(const std::string& device) {
-  auto target = gpu::cudnn::Target::of_properties(cudnn_or_skip(), properties_of(device));
+  auto target = bench::target_of_properties(cudnn_or_skip(), properties_of(device));
   if (!target)
     FAIL(target.error().message);
   return std::move(*target);

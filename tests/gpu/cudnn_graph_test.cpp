@@ -5,6 +5,7 @@
 #include <set>
 
 using namespace troupe::gpu::cudnn;
+using troupe::Residual;
 
 namespace {
 
@@ -45,11 +46,11 @@ TEST_CASE("patterns read and write the tensors they document") {
         std::set{dy, w, dx, bn_x, bn_mean, bn_inv_std, bn_scale, bn_bias, dscale, dbias, a, b, c});
   auto at_block_end = pointers_of(backward_data_batch_norm(problem));
   at_block_end.insert({other_dx, shortcut});
-  CHECK(pointers_of(backward_data_batch_norm(problem, Shortcut::plain, true)) == at_block_end);
+  CHECK(pointers_of(backward_data_batch_norm(problem, Residual::plain, true)) == at_block_end);
   at_block_end.erase(shortcut);
   for (const auto of_first : {bn_x, bn_mean, bn_inv_std, bn_scale, bn_bias, dscale, dbias, a, b, c})
     at_block_end.insert(of_first + dual_offset);
-  CHECK(pointers_of(backward_data_batch_norm(problem, Shortcut::normalized, true)) == at_block_end);
+  CHECK(pointers_of(backward_data_batch_norm(problem, Residual::normalized, true)) == at_block_end);
   CHECK(pointers_of(normalized_backward_filter(problem, half)) == std::set{x, scale, bias, dw, dy});
   CHECK(pointers_of(residual_convolution_statistics(problem, false)) ==
         std::set{x, scale, bias, dual_x, w, activation, y, sum, square_sum});

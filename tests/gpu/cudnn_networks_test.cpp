@@ -55,9 +55,9 @@ TEST_CASE("on Hopper every convolution of ResNet-50 except the stem fuses in fp1
       require_plan(target, normalized_backward_filter(problem, problem.type));
       if (problem.stride != 1)
         continue;
-      require_plan(target, backward_data_batch_norm(problem, Shortcut::none, true));
-      require_plan(target, backward_data_batch_norm(problem, Shortcut::plain, true));
-      require_plan(target, backward_data_batch_norm(problem, Shortcut::normalized, true));
+      require_plan(target, backward_data_batch_norm(problem, Residual::none, true));
+      require_plan(target, backward_data_batch_norm(problem, Residual::plain, true));
+      require_plan(target, backward_data_batch_norm(problem, Residual::normalized, true));
       if (problem.kernel == 1) {
         require_plan(target, residual_convolution_statistics(problem, false));
         require_plan(target, residual_convolution_statistics(problem, true));

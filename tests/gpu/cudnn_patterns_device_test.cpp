@@ -11,6 +11,7 @@
 
 using namespace troupe::gpu::cudnn;
 using namespace troupe::testing;
+using troupe::Residual;
 
 namespace {
 
@@ -214,7 +215,7 @@ struct BatchNorm {
 };
 
 void check_backward_data_batch_norm(const Target& target, const ConvolutionProblem& p,
-                                    Shortcut shortcut, bool add) {
+                                    Residual shortcut, bool add) {
   const auto dy = random(p.y(), 3, p.type);
   const auto w = random(p.w(), 2, p.type);
   const auto other = random(p.x(), 4, p.type);
@@ -222,8 +223,8 @@ void check_backward_data_batch_norm(const Target& target, const ConvolutionProbl
   const BatchNorm second(p, uid::dual_offset, 20);
   BatchNorm first(p, 0, 10);
   const auto before_relu = [&](std::size_t i) {
-    const double added = shortcut == Shortcut::plain        ? plain[i]
-                         : shortcut == Shortcut::normalized ? second.result(i)
+    const double added = shortcut == Residual::plain        ? plain[i]
+                         : shortcut == Residual::normalized ? second.result(i)
                                                             : 0.0;
     return first.result(i) + added;
   };
@@ -236,9 +237,9 @@ void check_backward_data_batch_norm(const Target& target, const ConvolutionProbl
   first.add_to(inputs);
   if (add)
     inputs[uid::other_dx] = other;
-  if (shortcut == Shortcut::plain)
+  if (shortcut == Residual::plain)
     inputs[uid::shortcut] = plain;
-  if (shortcut == Shortcut::normalized)
+  if (shortcut == Residual::normalized)
     second.add_to(inputs);
   auto dx = true_backward_data(p, dy, w);
   for (std::size_t i = 0; i < dx.size(); ++i)
@@ -249,7 +250,7 @@ void check_backward_data_batch_norm(const Target& target, const ConvolutionProbl
   const auto tolerance = tolerance_of(p.type);
   require_near(values.at(uid::dx), dx, tolerance);
   first.require_gradients(values, dx, tolerance);
-  if (shortcut == Shortcut::normalized)
+  if (shortcut == Residual::normalized)
     second.require_gradients(values, dx, tolerance);
 }
 
@@ -258,16 +259,16 @@ void check_backward_data_batch_norm(const Target& target, const ConvolutionProbl
 TEST_CASE("a data gradient with batch norm's backward matches loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(CUDNN_DATA_HALF))
-    check_backward_data_batch_norm(target, p, Shortcut::none, false);
+    check_backward_data_batch_norm(target, p, Residual::none, false);
 }
 
 TEST_CASE("a data gradient at a block's end matches loops", "[device]") {
   const auto target = gpu_or_skip();
   for (const auto& p : problems_of(CUDNN_DATA_HALF))
     if (p.stride == 1) {
-      check_backward_data_batch_norm(target, p, Shortcut::none, true);
-      check_backward_data_batch_norm(target, p, Shortcut::plain, true);
-      check_backward_data_batch_norm(target, p, Shortcut::normalized, true);
+      check_backward_data_batch_norm(target, p, Residual::none, true);
+      check_backward_data_batch_norm(target, p, Residual::plain, true);
+      check_backward_data_batch_norm(target, p, Residual::normalized, true);
     }
 }
 

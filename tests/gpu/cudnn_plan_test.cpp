@@ -36,7 +36,7 @@ TEST_CASE("the operands of a plan are described as cuDNN expects them") {
 TEST_CASE("invalid device properties are refused") {
   const auto library = testing::cudnn_or_skip();
   for (const auto* text : {"", "{}", "[1]", R"({"deviceName": "x", "deviceVer": "90"})"})
-    CHECK(Target::of_properties(library, text).error().code == Errc::invalid_input);
+    CHECK(bench::target_of_properties(library, text).error().code == Errc::invalid_input);
 }
 
 TEST_CASE("several candidates have different engines or settings, best first") {

@@ -3,6 +3,7 @@
 
 #include "gpu/cudnn/plan_search.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -12,5 +13,10 @@ namespace troupe::testing {
 /// Plan::tag(). Requires that cuDNN answers (Catch2); empty when it proposes nothing.
 std::map<std::string, gpu::cudnn::NumericalNotes>
 proposed_notes(const gpu::cudnn::Target& target, const gpu::cudnn::OperationGraph& graph);
+
+/// Whether cuDNN marks the engine as nondeterministic.
+inline bool is_marked(const gpu::cudnn::NumericalNotes& notes) {
+  return std::ranges::count(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) > 0;
+}
 
 } // namespace troupe::testing

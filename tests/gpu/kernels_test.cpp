@@ -3,7 +3,6 @@
 #include "gpu/kernels/elementwise.hpp"
 #include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/loss.hpp"
-#include "gpu/kernels/optimizer.hpp"
 #include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>

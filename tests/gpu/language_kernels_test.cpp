@@ -1,7 +1,6 @@
 // Compares kernels of language models with the interpreter, in shapes that the models of
 // tests/devices lack.
 #include "gpu/kernels/attention.hpp"
-#include "gpu/kernels/cached_attention.hpp"
 #include "gpu/kernels/embedding.hpp"
 #include "gpu/kernels/linear_cross_entropy.hpp"
 #include "tests/gpu/reference.hpp"

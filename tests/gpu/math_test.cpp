@@ -2,12 +2,12 @@
 #include "core/device/loss_scale.hpp"
 #include "core/random.hpp"
 #include "gpu/cuda_error.hpp"
+#include "gpu/detail/cuda_memory.hpp"
 #include "gpu/kernels/batch_norm_math.hpp"
 #include "gpu/kernels/elementwise.hpp"
-#include "gpu/kernels/loss_math.hpp"
-#include "gpu/kernels/pooling_math.hpp"
-#include "gpu/krsc_codec.hpp"
-#include "gpu/out_of_memory.hpp"
+#include "gpu/kernels/loss.hpp"
+#include "gpu/kernels/pooling.hpp"
+#include "gpu/lowering/storage.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -8,8 +8,6 @@
 
 namespace troupe::testing {
 
-using gpu::cudnn::Shortcut;
-
 std::vector<float> normal_floats(std::size_t count, std::uint64_t stream, float mean,
                                  float deviation) {
   CounterRng random{23, stream};
@@ -87,7 +85,7 @@ void ReluLayer::add_to(DeviceValues& inputs, gpu::cudnn::Uid first) const {
                  {uid::bn_bias + first, shift}});
 }
 
-ReluEdge::ReluEdge(Shortcut of) : shortcut(of), added(in_half(normal_floats(first.count, 300))) {
+ReluEdge::ReluEdge(Residual of) : shortcut(of), added(in_half(normal_floats(first.count, 300))) {
   for (auto& value : added) // the shortcut is the output of a ReLU
     value = std::max(value, 0.0f);
 }
@@ -95,9 +93,9 @@ ReluEdge::ReluEdge(Shortcut of) : shortcut(of), added(in_half(normal_floats(firs
 double ReluEdge::sum(std::size_t i, double (ReluLayer::*of)(std::size_t) const) const {
   const double own = (first.*of)(i);
   switch (shortcut) {
-  case Shortcut::plain:
+  case Residual::plain:
     return own + static_cast<double>(added[i]);
-  case Shortcut::normalized:
+  case Residual::normalized:
     return own + (second.*of)(i);
   default:
     return own;
@@ -105,7 +103,7 @@ double ReluEdge::sum(std::size_t i, double (ReluLayer::*of)(std::size_t) const) 
 }
 
 double ReluEdge::error(std::size_t i) const {
-  return first.error(i) + (shortcut == Shortcut::normalized ? second.error(i) : 0.0);
+  return first.error(i) + (shortcut == Residual::normalized ? second.error(i) : 0.0);
 }
 
 double ReluEdge::bound() const {

@@ -55,11 +55,11 @@ private:
 
 /// Input of a ReLU: the result of batch norm, plus the shortcut at a block's end.
 struct ReluEdge {
-  gpu::cudnn::Shortcut shortcut;
+  Residual shortcut;
   ReluLayer first{100}, second{200};
   std::vector<float> added;
 
-  explicit ReluEdge(gpu::cudnn::Shortcut of);
+  explicit ReluEdge(Residual of);
 
   double value(std::size_t i) const { return sum(i, &ReluLayer::result); }
   double unstored_value(std::size_t i) const { return sum(i, &ReluLayer::unstored_result); }

@@ -14,6 +14,7 @@
 
 using namespace troupe::gpu::cudnn;
 using namespace troupe::testing;
+using troupe::Residual;
 
 namespace {
 
@@ -59,10 +60,10 @@ Mask forward_mask(const Target& target, const ReluEdge& edge) {
                          {uid::w, identity()},
                          {uid::scale, edge.first.factor},
                          {uid::bias, edge.first.offset}};
-  if (edge.shortcut == Shortcut::none)
+  if (edge.shortcut == Residual::none)
     return positive(
         values_of(target, normalized_convolution_statistics(relu_problem), inputs).at(uid::y));
-  const bool both = edge.shortcut == Shortcut::normalized;
+  const bool both = edge.shortcut == Residual::normalized;
   inputs[uid::dual_x] = both ? edge.second.x : edge.added;
   if (both)
     inputs.insert({{uid::dual_scale, edge.second.factor}, {uid::dual_bias, edge.second.offset}});
@@ -74,11 +75,11 @@ DeviceValues backward(const Target& target, const ReluEdge& edge, const Floats& 
                       const Floats& weights) {
   DeviceValues inputs = {{uid::dy, dy}, {uid::w, weights}};
   edge.first.add_to(inputs, 0);
-  if (edge.shortcut == Shortcut::plain)
+  if (edge.shortcut == Residual::plain)
     inputs[uid::shortcut] = edge.added;
-  if (edge.shortcut == Shortcut::normalized)
+  if (edge.shortcut == Residual::normalized)
     edge.second.add_to(inputs, uid::dual_offset);
-  const bool at_end = edge.shortcut != Shortcut::none;
+  const bool at_end = edge.shortcut != Residual::none;
   if (at_end)
     inputs[uid::other_dx] = Floats(edge.first.count);
   return values_of(target, backward_data_batch_norm(relu_problem, edge.shortcut, at_end), inputs);
@@ -139,21 +140,21 @@ TEST_CASE(
     "forward and backward masks differ no more often than rounded factors and offsets explain",
     "[device]") {
   const auto target = gpu_or_skip();
-  check_masks(target, ReluEdge{Shortcut::none});
+  check_masks(target, ReluEdge{Residual::none});
 }
 
 TEST_CASE("masks at a block's end differ as rarely, with plain and normalized shortcuts",
           "[device]") {
   const auto target = gpu_or_skip();
-  check_masks(target, ReluEdge{Shortcut::plain});
-  check_masks(target, ReluEdge{Shortcut::normalized});
+  check_masks(target, ReluEdge{Residual::plain});
+  check_masks(target, ReluEdge{Residual::normalized});
 }
 
 // The baseline, computed without a device: storing x in 16 bits changes masks too, with or without
 // fusion.
 TEST_CASE(
     "rounding factor and offset changes about as many masks as storing the input in 16 bits") {
-  for (const auto shortcut : {Shortcut::none, Shortcut::plain, Shortcut::normalized}) {
+  for (const auto shortcut : {Residual::none, Residual::plain, Residual::normalized}) {
     const ReluEdge edge{shortcut};
     Mask exact, stored, forward;
     for (std::size_t i = 0; i < edge.first.count; ++i) {

@@ -3,7 +3,7 @@
 #include "core/fail.hpp"
 #include "cpu/host_stream.hpp"
 #include "gpu/cuda_graph.hpp"
-#include "gpu/kernels/batch_norm_ranks.hpp"
+#include "gpu/kernels/batch_norm.hpp"
 #include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>

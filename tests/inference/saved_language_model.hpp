@@ -4,8 +4,8 @@
 #include "core/checkpoint/state_source.hpp"
 #include "core/config/config.hpp"
 #include "inference/saved_model.hpp"
-#include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

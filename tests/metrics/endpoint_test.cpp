@@ -1,5 +1,5 @@
+#include "metrics/exposition.hpp"
 #include "metrics/http/endpoint.hpp"
-#include "metrics/http/scrape_targets.hpp"
 #include "tests/metrics/text.hpp"
 #include "tests/support/http_client.hpp"
 

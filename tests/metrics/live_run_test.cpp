@@ -1,5 +1,6 @@
 // Tests the page of a run: applying changes to a document gives the next document, whatever
 // happens; and the document from the start to the end of a run.
+#include "core/error.hpp"
 #include "metrics/live/live_run.hpp"
 #include "tests/support/records.hpp"
 
@@ -11,6 +12,7 @@
 #include <random>
 #include <thread>
 
+using namespace troupe;
 using namespace troupe::metrics;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
@@ -67,8 +69,8 @@ public:
       return run_.record(small_worker(static_cast<int>(random_() % 3)));
     case 3:
       return run_.record(
-          {{{.actor = "worker", .messages = static_cast<std::int64_t>(random_())}, 2},
-           {{.actor = "node"}, 1}});
+          {{.actor = "worker", .count = 2, .messages = static_cast<std::int64_t>(random_())},
+           {.actor = "node"}});
     case 4:
       return random_() % 2
                  ? run_.record(CheckpointRecord{.step = step_, .path = "there", .bytes = 7})
@@ -281,14 +283,15 @@ TEST_CASE("a static copy of the page shows a running run, and after its end the 
 
 TEST_CASE("rates of actors cover the time since the previous request") {
   LiveRun run{small_run()};
-  run.record({{{.actor = "worker", .size = 3, .messages = 100, .processing_seconds = 1}, 2}});
+  run.record(
+      {{.actor = "worker", .count = 2, .size = 3, .messages = 100, .processing_seconds = 1}});
   auto actor = page_of(run).at("actors").at(0);
   CHECK(actor.at("messages") == 100);
   CHECK(actor.at("waiting") == 3);
   CHECK(actor.at("count") == 2);
   CHECK(actor.at("messages_per_second").is_null());
   std::this_thread::sleep_for(5ms);
-  run.record({{{.actor = "worker", .messages = 150, .processing_seconds = 1}, 2}});
+  run.record({{.actor = "worker", .count = 2, .messages = 150, .processing_seconds = 1}});
   actor = page_of(run).at("actors").at(0);
   CHECK(actor.at("messages_per_second").get<double>() > 0);
   CHECK(actor.at("messages_per_second").get<double>() < 50 / 0.005);

@@ -1,4 +1,3 @@
-#include "metrics/machine/host_memory.hpp"
 #include "metrics/machine/nvml.hpp"
 #include "metrics/machine/process_use.hpp"
 #include "metrics/registry/registry.hpp"

@@ -1,4 +1,3 @@
-#include "metrics/http/detail/guesses.hpp"
 #include "metrics/http/detail/page_access.hpp"
 #include "metrics/page/page.hpp"
 #include "tests/metrics/text.hpp"

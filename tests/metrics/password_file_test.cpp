@@ -1,4 +1,4 @@
-#include "metrics/http/password_file.hpp"
+#include "metrics/http/endpoint.hpp"
 #include "tests/metrics/text.hpp"
 #include "tests/support/scratch_folder.hpp"
 

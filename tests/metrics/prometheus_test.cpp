@@ -1,5 +1,5 @@
+#include "metrics/exposition.hpp"
 #include "metrics/http/endpoint.hpp"
-#include "metrics/http/scrape_targets.hpp"
 #include "metrics/registry/registry.hpp"
 #include "tests/support/prometheus_server.hpp"
 #include "tests/support/records.hpp"

@@ -6,7 +6,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -320,6 +319,16 @@ TEST_CASE("memory is reported by rank and kind") {
   registry.record(small_worker(1));
   CHECK(has_line(registry, "troupe_memory_bytes{kind=\"activations\",rank=\"1\"} 524288"));
   CHECK(has_line(registry, "troupe_memory_total_peak_bytes{rank=\"0\"} 6291456"));
+}
+
+TEST_CASE("a limit of host memory that no longer exists is omitted") {
+  Registry registry(small_run());
+  registry.record({HostMemory{"host", 5, 50}, HostMemory{"cgroup", 6, 60}});
+  CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"cgroup\"} 6"));
+  registry.record({HostMemory{"host", 7, 50}});
+  CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"host\"} 7"));
+  CHECK(has_line(registry, "troupe_host_memory_limit_bytes{limit=\"host\"} 50"));
+  CHECK_FALSE(testing::has(registry.text(), "limit=\"cgroup\""));
 }
 
 TEST_CASE("threads may record and read at the same time") {

@@ -29,7 +29,7 @@ RunDocument small_document(std::int64_t steps = 30) {
 }
 
 Json parsed_document(const RunDocument& document) {
-  return Json::parse(to_json(document, false, {}));
+  return Json::parse(to_json(document, {}));
 }
 
 } // namespace

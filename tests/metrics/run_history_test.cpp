@@ -209,13 +209,13 @@ TEST_CASE("a document of a million steps is as large as one of a thousand") {
     if (i % 100 == 99)
       document.history.add(small_epoch(i / 100));
     if (i == 999)
-      after_a_thousand = to_json(document, false, {}).size();
+      after_a_thousand = to_json(document, {}).size();
   }
   CHECK(document.history.steps.points().size() <= 600);
   CHECK(document.history.epochs.epochs().size() <= 600);
   CHECK(document.history.progress.now().steps == 1'000'000);
   CHECK(document.history.progress.now().samples == 128'000'000);
-  const auto text = to_json(document, false, {});
+  const auto text = to_json(document, {});
   CHECK(text.size() < 250'000);
   CHECK(text.size() < 4 * after_a_thousand);
 }

@@ -1,8 +1,7 @@
 // Tests the list of runs, and the best epoch of each.
-#include "core/checkpoint/store.hpp"
-#include "metrics/report/best_epoch.hpp"
 #include "metrics/report/run_folder.hpp"
 #include "metrics/report/run_state.hpp"
+#include "tests/support/checkpoint_files.hpp"
 #include "tests/support/nested_json.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -104,7 +103,7 @@ TEST_CASE("the best epoch is described with its checkpoint if that was kept") {
   CHECK(describe_best(folder, small_run(), BestBy::accuracy) ==
         "best: epoch 2, test accuracy 75.0%, its checkpoint was not kept (see checkpoint.best)");
   const auto kept =
-      CheckpointStore{folder / "checkpoints"}.save({.step = 20, .metadata = {}, .tensors = {}});
+      save(CheckpointStore{folder / "checkpoints"}, {.step = 20, .metadata = {}, .tensors = {}});
   REQUIRE(kept);
   CHECK(describe_best(folder, small_run(), BestBy::accuracy) ==
         "best: epoch 2, test accuracy 75.0%, checkpoint " + kept->path.string());

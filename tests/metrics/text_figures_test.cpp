@@ -63,7 +63,7 @@ TEST_CASE("the last twenty generated samples are in the document") {
   RunDocument document;
   for (std::int64_t step = 1; step <= 25; ++step)
     document.history.add(small_generated(step));
-  const auto texts = nlohmann::json::parse(to_json(document, false, {})).at("generated");
+  const auto texts = nlohmann::json::parse(to_json(document, {})).at("generated");
   REQUIRE(texts.size() == 20);
   CHECK(texts.front().at("step") == 6);
   CHECK(texts.back().at("step") == 25);

@@ -1,7 +1,7 @@
 // Compares the types of our graphs with the types in which PyTorch's autocast runs (tests/golden).
 #include "nn/compile.hpp"
 #include "nn/modules.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 #include "tests/nn/golden_recipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,11 +1,11 @@
 // Compares the gradients of whole models with central differences along the gradient's direction.
 // The loss is computed in double from the logits: the rounding of an f32 loss would be larger than
 // the differences.
-#include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autodiff.hpp"
 #include "nn/validate.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,13 +1,13 @@
 // Tests that a folded graph gives the results of the original graph, on the scalar ops and on the
 // fast ones.
 #include "nn/builder.hpp"
-#include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/fold_batch_norm.hpp"
 #include "nn/passes/fuse.hpp"
 #include "nn/validate.hpp"
 #include "tests/nn/engine_runner.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

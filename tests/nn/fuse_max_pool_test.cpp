@@ -1,7 +1,7 @@
 #include "nn/builder.hpp"
 #include "nn/compile.hpp"
-#include "nn/initialize.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

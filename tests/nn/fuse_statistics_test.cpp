@@ -1,6 +1,6 @@
-#include "nn/initialize.hpp"
 #include "tests/nn/fused_steps.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,10 +1,10 @@
 #include "nn/builder.hpp"
-#include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
 #include "nn/passes/autodiff.hpp"
 #include "nn/passes/fuse.hpp"
 #include "nn/validate.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

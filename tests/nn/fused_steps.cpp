@@ -2,8 +2,8 @@
 
 #include "core/random.hpp"
 #include "nn/builder.hpp"
-#include "nn/initialize.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,6 +1,7 @@
 #include "nn/builder.hpp"
 #include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -25,7 +25,8 @@ Graph language_training_graph(const ModelConfig& model) {
 }
 
 double operations_made_once(const Graph& graph) {
-  return operations_of(graph) - repeated_operations_of(graph);
+  const auto cost = cost_of(graph);
+  return cost.operations - cost.repeated;
 }
 
 } // namespace
@@ -42,7 +43,7 @@ TEST_CASE("operations that backward repeats are counted separately: attention sc
   constexpr double layers = 6, width = 384;
   const auto graph = language_training_graph({.name = "gpt2-mini"});
   const double again = layers * tokens_of_sequence * width + 2 * kinds_of_tokens * width;
-  CHECK(repeated_operations_of(graph) == Approx(tokens_of_batch * again));
+  CHECK(cost_of(graph).repeated == Approx(tokens_of_batch * again));
 }
 
 TEST_CASE("shared heads have fewer weights") {

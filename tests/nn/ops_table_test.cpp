@@ -1,6 +1,6 @@
 // Tests the ops table on graphs that contain every op.
 #include "nn/builder.hpp"
-#include "nn/ops/table.hpp"
+#include "nn/ops/record.hpp"
 #include "nn/passes/autodiff.hpp"
 #include "nn/passes/recompute.hpp"
 #include "tests/devices/op_cases.hpp"

@@ -1,10 +1,10 @@
 #include "core/random.hpp"
 #include "nn/compile.hpp"
-#include "nn/initialize.hpp"
 #include "nn/passes/recompute.hpp"
 #include "nn/validate.hpp"
 #include "tests/devices/networks.hpp"
 #include "tests/nn/graph_runner.hpp"
+#include "tests/support/initial_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -87,7 +87,7 @@ void check_same_bits(const Training& plain, const TensorSet& chosen) {
   const auto again = recomputed(plain.graph, chosen);
   const auto planned = plan_memory(again);
   REQUIRE(planned.has_value());
-  GraphRunner a{plain.graph}, b{again, planned->plan};
+  GraphRunner a{plain.graph}, b{again, *planned};
   run_twice(a, plain);
   run_twice(b, plain);
   for (const auto role : {Role::gradient, Role::statistic, Role::output})

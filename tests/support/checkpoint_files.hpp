@@ -1,11 +1,12 @@
 /// Reads and writes whole checkpoints.
 #pragma once
 
-#include "core/checkpoint/safetensors.hpp"
 #include "core/checkpoint/state_source.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/checkpoint/write_state.hpp"
 #include "core/fail.hpp"
 #include "core/sha256.hpp"
+#include "tests/support/safetensors_file.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,15 @@ namespace troupe::testing {
 
 inline Status write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint) {
   return write_state(folder, *state_in_memory(checkpoint));
+}
+
+/// Writes a whole checkpoint into the store's folder. The store does not remember it as valid.
+inline Result<CheckpointStore::Entry> save(const CheckpointStore& store,
+                                           const Checkpoint& checkpoint) {
+  CheckpointStore::Entry entry{checkpoint.step, store.path_of(checkpoint.step)};
+  TROUPE_TRY(make_folders(store.folder()));
+  TROUPE_TRY(write_checkpoint(entry.path, checkpoint));
+  return entry;
 }
 
 inline Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {

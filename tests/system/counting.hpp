@@ -1,7 +1,7 @@
 /// A job whose weights show how often each sample was applied.
 #pragma once
 
-#include "core/checkpoint/safetensors.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/system/daemons.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -2,6 +2,7 @@
 // step for which all ranks have voted, and a job resumes with those; tests/gpu compiles it for
 // CUDA.
 #include "core/config/config.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "tests/support/tested_device.hpp"
 #include "tests/support/voting_assignment.hpp"
 #include "training/generation.hpp"

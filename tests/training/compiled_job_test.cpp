@@ -1,3 +1,4 @@
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 
 #include <catch2/catch_approx.hpp>

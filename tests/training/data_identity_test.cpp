@@ -3,6 +3,7 @@
 #include "core/fail.hpp"
 #include "data/custom_images.hpp"
 #include "data/detail/memory_images.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/input/data_identity.hpp"
 #include "training/job.hpp"
 #include "training/model_card.hpp"

@@ -1,6 +1,6 @@
 // Tests the work that a rank enqueues when its state is in host memory: its order, and the events
 // that it waits for.
-#include "collectives/single_rank_communicator.hpp"
+#include "collectives/communicator.hpp"
 #include "cpu/host_device.hpp"
 #include "tests/training/three_units.hpp"
 #include "training/reducer/reducer.hpp"

@@ -5,8 +5,9 @@
 #include "core/checkpoint/state_source.hpp"
 #include "core/config/config.hpp"
 #include "core/float16.hpp"
-#include "nn/initialize.hpp"
 #include "nn/models/models.hpp"
+#include "tests/support/initial_values.hpp"
+#include "tests/support/safetensors_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "training/pretrained/pretrained.hpp"
 

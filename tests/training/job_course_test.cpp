@@ -1,4 +1,5 @@
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/job.hpp"
 
 #include <catch2/catch_approx.hpp>

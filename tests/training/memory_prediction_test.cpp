@@ -45,7 +45,10 @@ double model_state_bytes(const Prediction& prediction) {
 }
 
 std::vector<Prediction> all_of(const WorkerNeeds& needs) {
-  return predict_all(needs, alternatives(needs, parallel("ddp")));
+  std::vector<Prediction> all;
+  for (const auto& like : alternatives(needs, parallel("ddp")))
+    all.push_back(predict(needs, like));
+  return all;
 }
 
 Prediction option(std::string_view strategy, bool fits) {

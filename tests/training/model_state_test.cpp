@@ -1,4 +1,5 @@
 #include "cpu/host_device.hpp"
+#include "training/flat_plan.hpp"
 #include "training/state/model_state.hpp"
 #include "training/state/state_assembler.hpp"
 #include "training/state/state_copier.hpp"
@@ -11,6 +12,8 @@
 
 using namespace troupe;
 using training::ModelState;
+using training::plan_flat;
+using training::UnitRange;
 
 namespace {
 

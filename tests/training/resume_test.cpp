@@ -16,9 +16,11 @@
 
 using namespace troupe;
 using troupe::testing::read_bytes;
+using troupe::testing::save;
 using troupe::testing::ScratchFolder;
 using troupe::testing::write_bytes;
 using troupe::testing::write_checkpoint;
+using troupe::testing::write_safetensors;
 namespace fs = std::filesystem;
 
 namespace {
@@ -61,8 +63,8 @@ TEST_CASE("auto resumes from the newest valid checkpoint and names a damaged one
   const ScratchFolder scratch;
   const Config config;
   CheckpointStore store{scratch.path() / "checkpoints"};
-  REQUIRE(store.save(checkpoint(config, 10)));
-  REQUIRE(store.save(checkpoint(config, 20)));
+  REQUIRE(save(store, checkpoint(config, 10)));
+  REQUIRE(save(store, checkpoint(config, 20)));
   const auto weights = store.path_of(20) / model_file;
   fs::resize_file(weights, fs::file_size(weights) - 1);
   const auto resume_point = training::find_resume_point(config, scratch.path());
@@ -76,7 +78,7 @@ TEST_CASE("auto resumes from the newest valid checkpoint and names a damaged one
 TEST_CASE("a checkpoint of another run is refused with both values") {
   const ScratchFolder scratch;
   Config config;
-  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(checkpoint(config, 10)));
+  REQUIRE(save(CheckpointStore{scratch.path() / "checkpoints"}, checkpoint(config, 10)));
   config.data.batch_size = 64;
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(resume_point);
@@ -93,7 +95,7 @@ TEST_CASE("a checkpoint that does not name its run is refused") {
   CAPTURE(key);
   auto nameless = checkpoint(config, 10);
   nameless.metadata.erase(key);
-  REQUIRE(store.save(nameless));
+  REQUIRE(save(store, nameless));
   const auto resume_point = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(resume_point);
   CHECK(resume_point.error().exit_code() == 2);
@@ -105,7 +107,7 @@ TEST_CASE("a checkpoint without its step is named, and the previous one is used"
   const ScratchFolder scratch;
   const Config config;
   CheckpointStore store{scratch.path() / "checkpoints"};
-  REQUIRE(store.save(checkpoint(config, 10)));
+  REQUIRE(save(store, checkpoint(config, 10)));
   std::vector<std::pair<std::string, std::string>> metadata = {{"checksum", std::string(64, '0')},
                                                                {"troupe_checkpoint", "1"},
                                                                {"format", "pt"},
@@ -132,7 +134,7 @@ TEST_CASE("a run keeps its order of samples, and checkpoints without that key we
   Config config;
   auto old = checkpoint(config, 10);
   old.metadata.erase("shuffle");
-  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(old));
+  REQUIRE(save(CheckpointStore{scratch.path() / "checkpoints"}, old));
   CHECK(training::find_resume_point(config, scratch.path()));
   config.data.shuffle = false;
   const auto resume_point = training::find_resume_point(config, scratch.path());
@@ -146,7 +148,7 @@ TEST_CASE("a run keeps its custom model's keys, and missing ones had their defau
   auto config = of_rings(5);
   CHECK(training::checkpoint_metadata(config).at("model.rings") == "5");
   CheckpointStore store{scratch.path() / "checkpoints"};
-  REQUIRE(store.save(checkpoint(config, 10)));
+  REQUIRE(save(store, checkpoint(config, 10)));
   CHECK(training::find_resume_point(config, scratch.path()));
   const auto other = training::find_resume_point(of_rings(4), scratch.path());
   REQUIRE_FALSE(other);
@@ -154,7 +156,7 @@ TEST_CASE("a run keeps its custom model's keys, and missing ones had their defau
 
   auto older = checkpoint(config, 20);
   older.metadata.erase("model.rings");
-  REQUIRE(store.save(older));
+  REQUIRE(save(store, older));
   CHECK(training::find_resume_point(of_rings(3), scratch.path()));
   const auto before = training::find_resume_point(config, scratch.path());
   REQUIRE_FALSE(before);
@@ -178,7 +180,7 @@ TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
     return resume_point.error().message;
   };
   SECTION("none: it was the default") {
-    REQUIRE(store.save(old));
+    REQUIRE(save(store, old));
     CHECK(training::find_resume_point(Config{}, scratch.path()));
     CHECK(refusal_of(half()).find(
               "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, but the "
@@ -186,7 +188,7 @@ TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
   }
   SECTION("text") {
     old.metadata["pixel_normalization"] = "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1";
-    REQUIRE(store.save(old));
+    REQUIRE(save(store, old));
     CHECK(training::find_resume_point(half(), scratch.path()));
     CHECK(refusal_of(Config{}).find("normalization mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1, but the "
                                     "config has mean 0.4914") != std::string::npos);
@@ -205,7 +207,7 @@ TEST_CASE("the normalization in checkpoints of earlier versions is compared") {
   SECTION("both: the data set is compared once it is open") {
     old.metadata["pixel_normalization"] = "mean 0, 0, 0, std 1, 1, 1";
     old.metadata["normalization"] = R"({"mean":[0.5,0.4,0.25],"std":[0.25,0.5,1.0]})";
-    REQUIRE(store.save(old));
+    REQUIRE(save(store, old));
     CHECK(training::find_resume_point(half(), scratch.path()));
   }
 }
@@ -214,7 +216,7 @@ TEST_CASE("a run resumes in another precision with a note") {
   const ScratchFolder scratch;
   Config config;
   config.precision.mode = Precision::amp_bf16;
-  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(checkpoint(config, 10)));
+  REQUIRE(save(CheckpointStore{scratch.path() / "checkpoints"}, checkpoint(config, 10)));
   CHECK(training::find_resume_point(config, scratch.path()).value().notes.empty());
   config.precision.mode = Precision::fp32;
   const auto resume_point = training::find_resume_point(config, scratch.path());

@@ -1,7 +1,7 @@
 // Tests shard replicas: the copy of a shard equals the shard, bit for bit, after each step; and a
 // rank that has voted for a step but has not applied it can still apply it; tests/gpu compiles it
 // for CUDA.
-#include "collectives/single_rank_communicator.hpp"
+#include "collectives/communicator.hpp"
 #include "core/config/config.hpp"
 #include "tests/support/tested_device.hpp"
 #include "training/platforms/platforms.hpp"

@@ -3,13 +3,11 @@
 #include "core/checkpoint/manifest.hpp"
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "training/hugging_face/small_json.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <vector>
 
 namespace troupe::training {
 
@@ -18,6 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* config_json = "config.json";
+
+std::string json_text(const nn::HuggingFaceValue& value) {
+  return std::visit([](const auto& one) { return nlohmann::json(one).dump(); }, value);
+}
 
 bool is_number(const ForeignEntry& entry, double value) {
   double there = 0;
@@ -88,6 +90,16 @@ private:
 
 } // namespace
 
+Result<ForeignDocument> read_small_json(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) // opening a pipe would block
+    return fail(Errc::invalid_input, "{} is not a regular file", escaped(path.string()));
+  auto document = read_foreign_file(path, read_foreign_json);
+  if (!document)
+    return failure(to_error(document.error()));
+  return *std::move(document);
+}
+
 bool is_hugging_face(const fs::path& folder) {
   std::error_code ignored;
   return fs::exists(folder / config_json, ignored) && !fs::exists(folder / manifest_name, ignored);
@@ -103,10 +115,6 @@ Status check_config_file(const fs::path& folder, const std::string& model,
     return {};
   return fail(Errc::invalid_input, "{} does not describe this {}:{}",
               escaped((folder / config_json).string()), model, comparison.lines());
-}
-
-std::string json_text(const nn::HuggingFaceValue& value) {
-  return std::visit([](const auto& one) { return nlohmann::json(one).dump(); }, value);
 }
 
 } // namespace troupe::training

@@ -2,7 +2,7 @@
 
 #include "core/escape.hpp"
 #include "core/fail.hpp"
-#include "training/hugging_face/small_json.hpp"
+#include "training/hugging_face/config_file.hpp"
 #include "training/pickle.hpp"
 
 #include <algorithm>

@@ -1,15 +1,71 @@
-/// Producers of micro-batches in a device's memory. They differ in where pixels come from and what
-/// augments them.
+/// Producers of micro-batches in a device's memory, and the host's loader that they use. Producers
+/// differ in where pixels come from and what augments them.
 #pragma once
 
+#include "core/device/device.hpp"
 #include "data/batch.hpp"
-#include "training/input/host_loader.hpp"
+#include "metrics/trace.hpp"
 #include "training/input/micro_batch.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 namespace troupe::training {
+
+/// Counts the work of all of a node's loader threads. Thread-safe.
+class LoaderWork {
+public:
+  /// Runs `fill`, counts its time, and returns its result.
+  template <class Fill>
+  auto time(const Fill& fill) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = fill();
+    nanoseconds_ += (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds{1};
+    ++batches_;
+    return result;
+  }
+
+  std::int64_t batches() const { return batches_; }
+  double seconds() const { return 1e-9 * static_cast<double>(nanoseconds_.load()); }
+
+private:
+  std::atomic<std::int64_t> batches_ = 0, nanoseconds_ = 0;
+};
+
+/// A stream that batches are made on, and its row in the timeline.
+struct LoaderStream {
+  std::shared_ptr<Stream> stream;
+  metrics::Track row = {};
+};
+
+inline constexpr metrics::SpanLabel batch_span = {metrics::SpanKind::data, "batch"};
+
+/// Called from a stream's thread if its work has failed. Must not block.
+using LoadFailed = std::function<void(Error)>;
+
+/// Calls `failed` if the work enqueued on the stream so far fails.
+void report_failure(Stream& stream, const LoadFailed& failed);
+
+/// The host's part of making batches: reads and augments samples on a node's loader streams, in
+/// turn. Each producer has its own loader; they share the streams.
+class HostLoader {
+public:
+  explicit HostLoader(std::vector<LoaderStream> streams,
+                      std::shared_ptr<LoaderWork> work = std::make_shared<LoaderWork>())
+      : streams_{std::move(streams)}, work_{std::move(work)} {}
+
+  /// Enqueues `load` on the next stream, and counts its time. Returns the event after it.
+  EventPtr enqueue(std::function<Status()> load, const LoadFailed& failed);
+
+private:
+  std::vector<LoaderStream> streams_;
+  std::shared_ptr<LoaderWork> work_;
+  std::size_t next_ = 0;
+};
 
 /// Fills micro-batches for one rank and one pass mode. Used only by the DATA LOADER. Has memory for
 /// `slots` micro-batches; the caller chooses the slot.

@@ -3,7 +3,6 @@
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
 #include "gpu/description.hpp"
-#include "training/platforms/detail/copy_producer.hpp"
 #include "training/platforms/detail/cuda_driver.hpp"
 #include "training/platforms/detail/cuda_groups.hpp"
 #include "training/platforms/detail/cuda_options.hpp"
@@ -19,6 +18,78 @@
 namespace troupe::training {
 
 namespace {
+
+/// Copies micro-batches that the host has written to a CUDA device: images of different sizes, rows
+/// of a table. Host streams read and augment into page-locked memory; a stream of the device copies
+/// it. Tensors are those of the assembler.
+class CopyProducer final : public BatchProducer {
+public:
+  /// `stream`: of the device. Errors: out_of_memory; those of the sampler. The device must outlive
+  /// the producer.
+  static Result<std::shared_ptr<BatchProducer>>
+  create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream);
+
+  std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
+
+private:
+  struct Slot {
+    data::BatchBuffer staged; ///< page-locked
+    data::BatchBuffer there;  ///< on the device
+  };
+
+  CopyProducer(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream)
+      : BatchProducer{options.assembler}, device_{device}, options_{std::move(options)},
+        stream_{std::move(stream)} {}
+  Result<Slot> make_slot() const;
+  const BatchView& view(std::int32_t slot) const override { return at(slot).there.view; }
+  EventPtr enqueue(std::int32_t slot, data::Position at, const data::Slice& slice,
+                   const LoadFailed& failed) override;
+  const Slot& at(std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+
+  gpu::CudaDevice& device_;
+  ProducerOptions options_;
+  LoaderStream stream_;
+  std::vector<Slot> slots_;
+};
+
+Result<std::shared_ptr<BatchProducer>>
+CopyProducer::create(gpu::CudaDevice& device, ProducerOptions options, LoaderStream stream) {
+  const auto count = options.slots;
+  std::shared_ptr<CopyProducer> producer{
+      new CopyProducer{device, std::move(options), std::move(stream)}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    TROUPE_TRY(auto slot, producer->make_slot());
+    producer->slots_.push_back(std::move(slot));
+  }
+  return producer;
+}
+
+Result<CopyProducer::Slot> CopyProducer::make_slot() const {
+  TROUPE_TRY(auto there, assembler()->allocate(device_, options_.slice));
+  data::BatchBuffer staged{.memory = {}, .view = there.view, .samples = there.samples};
+  for (auto& tensor : staged.view) {
+    TROUPE_TRY(auto memory, device_.allocate_pinned(tensor.bytes()));
+    tensor.data = memory->data();
+    staged.memory.push_back(std::move(memory));
+  }
+  return Slot{std::move(staged), std::move(there)};
+}
+
+EventPtr CopyProducer::enqueue(std::int32_t index, data::Position position,
+                               const data::Slice& slice, const LoadFailed& failed) {
+  const auto& [staged, there] = at(index);
+  auto& stream = *stream_.stream;
+  stream.wait(
+      options_.host.enqueue([assembler = assembler(), staged = staged, position,
+                             slice] { return assembler->fill(position, slice, staged.fields()); },
+                            failed));
+  const auto span = stream_.row.span(stream, batch_span);
+  for (std::size_t i = 0; i < there.memory.size(); ++i)
+    device_.copy(stream, there.memory[i]->data(), staged.memory[i]->data(),
+                 there.memory[i]->bytes());
+  report_failure(stream, failed);
+  return stream.record();
+}
 
 class CudaDevices final : public PlatformDevices {
 public:

@@ -6,7 +6,6 @@
 #include "core/cores.hpp"
 #include "core/fail.hpp"
 #include "core/threads.hpp"
-#include "cpu/description.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
 #include "cpu/peak.hpp"

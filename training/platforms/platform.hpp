@@ -111,15 +111,13 @@ public:
   virtual void separate_streams() {}
 };
 
-using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, const SayLine& say);
-
 /// Support of this build and this machine for a kind of device. A build without it has a Platform
 /// that reports so.
 struct Platform {
   DeviceKind kind;
   /// Whether a job uses it if devices.kind does not name a kind.
   bool (*suits)(const DevicesConfig& devices);
-  MakeDevices make_devices;
+  std::unique_ptr<PlatformDevices> (*make_devices)(const Config& config, const SayLine& say);
   /// Describes a worker's arithmetic: "fp32 arithmetic, fp16 activations".
   std::string (*arithmetic)(const Config& config, Precision precision);
   void (*add_capabilities)(Capabilities& capabilities);

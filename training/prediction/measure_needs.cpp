@@ -49,7 +49,7 @@ public:
 
   Result<WorkerNeeds> run() {
     TROUPE_TRY(compiled_.device, devices_->add_for_planning());
-    TROUPE_TRY(open_data(config_));
+    TROUPE_TRY(open_data());
     TROUPE_TRY(compile());
     add_streams();
     TROUPE_TRY(const auto producers,
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  Status open_data(const Config& config);
+  Status open_data();
   Status compile();
   void add_streams();
   Status compile(std::int64_t batch, nn::PassMode pass_mode, EngineOptions& engine,
@@ -82,12 +82,12 @@ private:
   std::uint64_t statistics_bytes_ = 0;
 };
 
-Status Measurement::open_data(const Config& config) {
-  TROUPE_TRY(auto training, data::training_batches(config));
+Status Measurement::open_data() {
+  TROUPE_TRY(auto training, data::training_batches(config_));
   training_ = std::make_shared<const data::BatchAssembler>(std::move(training));
-  if (config.train.evaluate_every == 0)
+  if (config_.train.evaluate_every == 0)
     return {};
-  TROUPE_TRY(auto evaluation, data::evaluation_batches(config, world_));
+  TROUPE_TRY(auto evaluation, data::evaluation_batches(config_, world_));
   evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(evaluation));
   return {};
 }
@@ -156,33 +156,21 @@ WorkerNeeds Measurement::needs() const {
                      .host_capacity = on_host ? std::nullopt : std::optional{host}};
 }
 
-} // namespace
-
-namespace {
-
-/// Samples of a micro-batch, and of an evaluation batch.
-struct BatchSizes {
-  std::int64_t training = 0, evaluation = 0;
-};
-
-BatchSizes sizes_of(const Config& config) {
-  const auto slices = config.slices();
-  return {(config.data.batch_size + slices - 1) / slices, config.data.eval_batch_size};
-}
-
-Config with_sizes(Config config, const BatchSizes& sizes) {
-  config.data.batch_size = sizes.training * config.slices();
-  config.data.eval_batch_size = sizes.evaluation;
+/// `training`: samples of a micro-batch.
+Config with_sizes(Config config, std::int64_t training, std::int64_t evaluation) {
+  config.data.batch_size = training * config.slices();
+  config.data.eval_batch_size = evaluation;
   return config;
 }
 
 /// Extrapolates from batches so small that they fit on any GPU.
 Result<WorkerNeeds> extrapolate_needs(const Config& config) {
   constexpr std::int64_t few = 2;
-  const auto wanted = sizes_of(config);
-  TROUPE_TRY(auto needs, Measurement{with_sizes(config, {few, few})}.run());
-  TROUPE_TRY(const auto training, Measurement{with_sizes(config, {2 * few, few})}.run());
-  TROUPE_TRY(const auto evaluation, Measurement{with_sizes(config, {few, 2 * few})}.run());
+  const auto slices = config.slices();
+  const auto micro_batch = (config.data.batch_size + slices - 1) / slices;
+  TROUPE_TRY(auto needs, Measurement{with_sizes(config, few, few)}.run());
+  TROUPE_TRY(const auto training, Measurement{with_sizes(config, 2 * few, few)}.run());
+  TROUPE_TRY(const auto evaluation, Measurement{with_sizes(config, few, 2 * few)}.run());
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     const auto base = static_cast<double>(needs.undivided[kind]);
     const auto more = [&](const WorkerNeeds& larger, std::int64_t samples) {
@@ -190,7 +178,7 @@ Result<WorkerNeeds> extrapolate_needs(const Config& config) {
              static_cast<double>(samples - few);
     };
     needs.undivided[kind] = static_cast<std::size_t>(std::max(
-        0.0, base + more(training, wanted.training) + more(evaluation, wanted.evaluation)));
+        0.0, base + more(training, micro_batch) + more(evaluation, config.data.eval_batch_size)));
   }
   return needs;
 }

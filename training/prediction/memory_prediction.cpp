@@ -373,23 +373,22 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   const auto passes = static_cast<std::uint64_t>(needs.passes);
   const auto elements = travelling(needs, plan);
   const bool shard_replicas = has_shard_replicas(needs, strategy, parallel);
+  const std::uint64_t to_replica =
+      shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0;
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan)};
   if (strategy.is_asynchronous())
-    prediction.sent = message_bytes(needs, strategy, plan, elements) +
-                      (shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0);
+    prediction.sent = message_bytes(needs, strategy, plan, elements) + to_replica;
   else if (strategy.has_replica_groups())
-    prediction.sent = sent_bytes(strategy, plan, elements, passes) +
-                      (shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0) +
+    prediction.sent = sent_bytes(strategy, plan, elements, passes) + to_replica +
                       outer_bytes(needs, strategy, plan, elements) /
                           static_cast<std::uint64_t>(strategy.rounds.steps);
   else if (strategy.trains_apart())
     prediction.sent = round_bytes(needs, strategy, plan, elements) /
                       static_cast<std::uint64_t>(strategy.rounds.steps);
   else
-    prediction.sent = sent_bytes(strategy, plan, elements, passes) +
-                      (shard_replicas ? shard_replica_bytes(needs, strategy, elements) : 0) +
+    prediction.sent = sent_bytes(strategy, plan, elements, passes) + to_replica +
                       2 * ring(passes * needs.statistics_bytes, needs.world_size) +
                       voting_bytes(needs);
   add_recovery(prediction.bytes, needs, strategy, plan, shard_replicas);

@@ -74,15 +74,6 @@ std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const Paralle
   return all;
 }
 
-std::vector<Prediction> predict_all(const WorkerNeeds& needs,
-                                    std::span<const ParallelConfig> alternatives) {
-  std::vector<Prediction> predictions;
-  predictions.reserve(alternatives.size());
-  for (const auto& parallel : alternatives)
-    predictions.push_back(predict(needs, parallel));
-  return predictions;
-}
-
 Recommendation recommend(std::span<const Prediction> predictions) {
   const Prediction* least = nullptr;
   for (const auto& candidate : candidates()) {

@@ -18,8 +18,6 @@ namespace troupe::training {
 ///
 /// Other config keys may refuse some of them (find_conflicts).
 std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel);
-std::vector<Prediction> predict_all(const WorkerNeeds& needs,
-                                    std::span<const ParallelConfig> alternatives);
 
 struct Recommendation {
   std::string strategy; ///< empty: none fits

@@ -5,10 +5,9 @@
 #include "core/fail.hpp"
 #include "core/suggestion.hpp"
 #include "nn/initialize.hpp"
-#include "training/pretrained/names_prefix.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -28,6 +27,38 @@ using Entries = std::span<const SafetensorsEntry>;
 bool is_leftover(std::string_view name) {
   return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked") ||
          name.starts_with("optimizer.");
+}
+
+using Names = std::unordered_set<std::string_view>;
+
+/// Counts the prefix before each suffix of `name` that is one of the model's names. Only suffixes
+/// up to the longest of those are searched, so long names cost no more time.
+void count_prefixes(std::string_view name, const Names& model, std::size_t longest,
+                    std::map<std::string_view, std::size_t>& counts) {
+  for (std::size_t at = name.size() - std::min(name.size(), longest); at < name.size(); ++at)
+    if ((at == 0 || name[at - 1] == '.') && model.contains(name.substr(at)))
+      ++counts[name.substr(0, at)];
+}
+
+/// Finds a prefix that a wrapper adds to all names of a model: "module." (DataParallel), "model.",
+/// "_orig_mod.". Returns the most frequent prefix of names that end with one of the model's names;
+/// among equally frequent ones, the shortest. Empty if no name does, or most have no prefix. Takes
+/// time proportional to the names' length.
+std::string names_prefix(std::span<const std::string_view> names, const Names& model) {
+  std::size_t longest = 0;
+  for (const auto name : model)
+    longest = std::max(longest, name.size());
+  std::map<std::string_view, std::size_t> counts;
+  for (const auto name : names)
+    count_prefixes(name, model, longest, counts);
+  std::string_view most;
+  std::size_t times = counts[most];
+  for (const auto& [prefix, count] : counts)
+    if (count > times || (count == times && prefix.size() < most.size())) {
+      most = prefix;
+      times = count;
+    }
+  return std::string{most};
 }
 
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
@@ -76,7 +107,7 @@ private:
   MayDiffer may_differ_;
   WeightsMatch match_;
   std::unordered_map<std::string_view, const SafetensorsEntry*> by_name_; ///< without the prefix
-  std::unordered_set<std::string_view> known_;                            ///< names of the model
+  Names known_;                                                           ///< names of the model
   std::vector<std::string> names_, extras_; ///< names of the model; names only in the file
   UnitId stem_ = -1, head_ = -1;
   bool has_head_ = false;            ///< the file has at least a part of the head
@@ -95,7 +126,7 @@ Matcher::Matcher(const Graph& graph, const std::string& model, Entries entries,
   for (const auto& entry : entries)
     if (!is_leftover(entry.name))
       names.push_back(entry.name);
-  match_.prefix = names_prefix(names, std::vector<std::string_view>{names_.begin(), names_.end()});
+  match_.prefix = names_prefix(names, known_);
   for (const auto& entry : entries)
     if (entry.name.starts_with(match_.prefix))
       if (const auto name = std::string_view{entry.name}.substr(match_.prefix.size());

@@ -1,7 +1,5 @@
 #include "training/reducer/reducer.hpp"
 
-#include <algorithm>
-
 namespace troupe::training {
 
 using collectives::Values;
@@ -15,15 +13,14 @@ GradientReducer::GradientReducer(GradientReducerSetup setup) : setup_{std::move(
 void GradientReducer::collective(collectives::Communicator& communicator, CollectiveKind kind,
                                  std::size_t bytes, Collectives& done,
                                  const std::function<void()>& call, std::string_view of) {
-  const auto before = communicator.traffic().bytes;
+  const auto before = communicator.traffic();
   auto begin = stream().record();
   {
     const auto span = setup_.row.span(
         stream(), {metrics::SpanKind::collective, metrics::to_string(kind), of, done.step, bytes});
     call();
   }
-  done.done.push_back(
-      {kind, std::move(begin), stream().record(), communicator.traffic().bytes - before});
+  done.done.push_back({kind, std::move(begin), stream().record(), communicator.traffic() - before});
 }
 
 void GradientReducer::all_reduce(collectives::Communicator& group, const Values& values,

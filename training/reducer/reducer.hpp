@@ -2,7 +2,7 @@
 /// optimizer. Sends no messages. Correct if every rank makes the same calls in the same order.
 #pragma once
 
-#include "metrics/records/collective_use.hpp"
+#include "metrics/records/step.hpp"
 #include "metrics/trace.hpp"
 #include "training/rank_state.hpp"
 #include "training/reducer/host_optimizer.hpp"

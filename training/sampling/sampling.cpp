@@ -14,12 +14,9 @@ double uniform(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) * unit;
 }
 
-/// Orders by falling logit, equal ones by rising id, NaN last.
 template <class Candidate>
 bool before(const Candidate& a, const Candidate& b) {
-  if (std::isnan(a.logit) || std::isnan(b.logit))
-    return !std::isnan(a.logit) || (std::isnan(b.logit) && a.id < b.id);
-  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  return is_likelier(a.logit, a.id, b.logit, b.id);
 }
 
 } // namespace

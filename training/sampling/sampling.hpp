@@ -1,6 +1,7 @@
 /// Samples the next token from a language model's logits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -18,6 +19,14 @@ struct SamplingOptions {
   double top_p = 1;
   std::uint64_t seed = 0;
 };
+
+/// Orders logits: the largest first, equal ones by rising id, NaN last, because sorting needs a
+/// strict weak order.
+inline bool is_likelier(float a, std::int32_t id_of_a, float b, std::int32_t id_of_b) {
+  if (std::isnan(a) || std::isnan(b))
+    return !std::isnan(a) || (std::isnan(b) && id_of_a < id_of_b);
+  return a != b ? a > b : id_of_a < id_of_b;
+}
 
 /// Equal logits and an equal seed give equal tokens on every machine: the smaller id wins between
 /// equal logits, and the C++ standard fixes the values of the random generator.

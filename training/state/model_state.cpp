@@ -35,9 +35,15 @@ Status ModelState::allocate_loss_scale() {
 }
 
 Status ModelState::allocate_base() {
-  auto& base = base_.emplace();
+  const auto add_bytes = [&](void* live, std::size_t bytes, MemoryKind kind) -> Status {
+    if (bytes == 0)
+      return {};
+    TROUPE_TRY(auto kept, device_.allocate(bytes, kind));
+    base_.push_back({live, std::move(kept), bytes});
+    return {};
+  };
   const auto add = [&](std::span<float> values, MemoryKind kind) {
-    return base.add(device_, values.data(), values.size_bytes(), kind);
+    return add_bytes(values.data(), values.size_bytes(), kind);
   };
   TROUPE_TRY(add(buffers_.owned_parameters(), MemoryKind::parameters));
   TROUPE_TRY(add({statistics_.values(), statistics_.elements()}, MemoryKind::parameters));
@@ -45,8 +51,8 @@ Status ModelState::allocate_base() {
   for (std::size_t slot = 0; slot < part.slots(); ++slot)
     TROUPE_TRY(add(part.slot(slot), MemoryKind::optimizer));
   if (scaler_)
-    TROUPE_TRY(base.add(device_, scaler_->data(), sizeof(LossScaleState), MemoryKind::optimizer));
-  return base.add(device_, &scratch()->steps, sizeof scratch()->steps, MemoryKind::workspace);
+    TROUPE_TRY(add_bytes(scaler_->data(), sizeof(LossScaleState), MemoryKind::optimizer));
+  return add_bytes(&scratch()->steps, sizeof scratch()->steps, MemoryKind::workspace);
 }
 
 Status ModelState::allocate_prepared() {
@@ -89,13 +95,13 @@ void ModelState::vote(Stream& stream) const {
 }
 
 void ModelState::keep_base(Stream& stream) const {
-  if (base_)
-    base_->keep(device_, stream);
+  for (const auto& part : base_)
+    device_.keep(stream, part.kept->data(), part.live, part.bytes);
 }
 
 void ModelState::return_to_base(Stream& stream) const {
-  if (base_)
-    base_->restore(device_, stream);
+  for (const auto& part : base_)
+    device_.copy(stream, part.live, part.kept->data(), part.bytes);
 }
 
 void ModelState::prepare(Stream& stream) const {

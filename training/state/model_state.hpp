@@ -4,10 +4,8 @@
 #include "core/checkpoint/state_source.hpp"
 #include "training/state/flat_buffers.hpp"
 #include "training/state/snapshot.hpp"
-#include "training/state/state_base.hpp"
 #include "training/state/state_layout.hpp"
 #include "training/state/statistics.hpp"
-#include "training/state/step_scratch.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -15,6 +13,34 @@
 #include <vector>
 
 namespace troupe::training {
+
+/// Scalars that a step uses in device memory. The host uses only their addresses.
+struct StepScratch {
+  double squared_norm; ///< of the gradients
+  float clip_factor;
+  float votes; ///< this rank's vote; after the sum, the number of ranks that vote yes
+  float yes;   ///< 1
+  std::int64_t prepared_steps; ///< one more than `steps` if this rank has voted for a step and not
+                               ///< applied it; only with StateOptions::prepares
+  std::int64_t steps;          ///< applied
+};
+
+/// Inputs of a step that a rank has voted for and not applied, while other ranks have applied it. A
+/// failed host stream runs nothing more, so the step's gradients, loss scale and clipping factor
+/// stay in place. CUDA kernels after a failure still run, so CUDA keeps copies: of the last step
+/// that this rank voted for while updates were enabled (Device::gate_updates).
+struct PreparedStep {
+  struct Scratch {
+    LossScaleState loss_scale;
+    float clip_factor;
+  };
+
+  BufferPtr gradients = nullptr;  ///< of the rank's shard, in its order; null: no copies
+  BufferPtr replicated = nullptr; ///< of the shard that the rank replicates
+  BufferPtr memory = nullptr;     ///< of scratch()
+
+  Scratch* scratch() const { return reinterpret_cast<Scratch*>(memory->data()); }
+};
 
 /// The layout, the buffers, the statistics and the scalars of a state, and what a rank keeps for
 /// recovery: a replica of another rank's shard, the last common state, and the inputs of a prepared
@@ -68,8 +94,9 @@ public:
   const OptimizerPart* shard_replica() const { return shard_replica_ ? &*shard_replica_ : nullptr; }
   /// The part that this rank's optimizer updates, then its replica, if it keeps one.
   std::vector<const OptimizerPart*> parts() const;
-  /// Enqueues: keep_base stores the state as the common state of all ranks, return_to_base restores
-  /// it. No effect without StateOptions::keeps_base.
+  /// Enqueues: keep_base stores the state as the common state of all ranks, unless they voted
+  /// against it (Device::gate_updates); return_to_base restores it. No effect without
+  /// StateOptions::keeps_base.
   void keep_base(Stream& stream) const;
   void return_to_base(Stream& stream) const;
   /// Enqueues, before a vote: counts the step as prepared. A device that continues after a failed
@@ -81,6 +108,12 @@ public:
   const float* prepared_gradients(const OptimizerPart& part, const Bucket& bucket) const;
 
 private:
+  struct BasePart {
+    void* live;
+    BufferPtr kept;
+    std::size_t bytes;
+  };
+
   ModelState(Device& device, const StorageLayout& storage, const StateOptions& options)
       : device_{device}, layout_{storage, options}, buffers_{device, layout_}, statistics_{device,
                                                                                            layout_},
@@ -98,7 +131,9 @@ private:
   std::optional<LossScaleOptions> loss_scale_options_;
   BufferPtr scratch_, scaler_, read_scale_;
   std::optional<OptimizerPart> shard_replica_;
-  std::optional<StateBase> base_;
+  /// A copy of the state when it was last equal on all ranks. The job can resume from it while each
+  /// rank trains by itself.
+  std::vector<BasePart> base_;
   bool prepares_;
   PreparedStep prepared_;
 };

@@ -27,9 +27,8 @@ Status OptimizerPart::allocate(Device& device, const Array& parameters, const Ar
       TROUPE_TRY(allocate_floats(device, slot, kept, MemoryKind::optimizer));
   if (!layout_->strategy().offloads())
     return {};
-  TROUPE_TRY(auto host,
+  TROUPE_TRY(host_,
              HostShard::allocate(device, {kept, layout_->part_elements() - kept}, slots_.size()));
-  host_.emplace(std::move(host));
   return {};
 }
 

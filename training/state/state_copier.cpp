@@ -66,7 +66,7 @@ void StateCopier::gather(const PlannedChunk& chunk, const PlannedChunk* before, 
   }
   if (layout().rank() >= layout().strategy().shards) // one copy of the state suffices
     return;
-  if (!before || !before->shares_bucket(chunk))
+  if (!before || before->array != chunk.array || before->bucket != chunk.bucket)
     gather_bucket(chunk, to != nullptr);
   if (!to)
     return;

@@ -42,14 +42,13 @@ std::size_t snapshot_elements(const FlatPlan& plan, const Strategy& strategy, in
 }
 
 StateLayout::StateLayout(const StorageLayout& storage, const StateOptions& options)
-    : storage_{storage}, strategy_{options.strategy}, rank_{options.rank},
-      shard_{static_cast<std::size_t>(strategy_.shard_of(rank_))},
-      plan_{plan_of(storage_, options)}, slots_{all_slots(options)},
-      inner_slots_{options.optimizer_slots.size()}, stored_{options.stored}, kept_{strategy_.kept(
-                                                                                 part_elements())},
-      rates_{storage_, plan_, options.rates}, gaps_{flat_gaps(storage_, plan_)},
-      saves_shard_{options.saves_shard}, whole_{storage_, plan_, slots_, StatePart::whole(plan_)} {
-  if (saves_shard_)
+    : storage_{storage}, strategy_{options.strategy}, rank_{options.rank}, plan_{plan_of(storage_,
+                                                                                         options)},
+      slots_{all_slots(options)}, inner_slots_{options.optimizer_slots.size()},
+      stored_{options.stored}, kept_{strategy_.kept(part_elements())}, rates_{storage_, plan_,
+                                                                              options.rates},
+      gaps_{flat_gaps(storage_, plan_)}, whole_{storage_, plan_, slots_, StatePart::whole(plan_)} {
+  if (options.saves_shard)
     own_.emplace(storage_, plan_, slots_, saved_part(plan_, strategy_, rank_, true));
 }
 
@@ -93,6 +92,13 @@ std::vector<FlatRange> StateLayout::foreign_gaps(const Bucket& bucket) const {
 bool StateLayout::is_frozen(UnitId unit) const {
   const auto index = static_cast<std::size_t>(unit);
   return rates_.is_frozen(plan_.unit_offsets[index], storage_.unit_elements[index]);
+}
+
+std::vector<bool> StateLayout::frozen_buckets() const {
+  std::vector<bool> frozen;
+  for (const auto& bucket : plan_.buckets)
+    frozen.push_back(is_frozen(bucket));
+  return frozen;
 }
 
 StatePlan StateLayout::plan_shard(std::size_t shard) const {

@@ -67,7 +67,7 @@ public:
   DType stored() const { return stored_; }
   int rank() const { return rank_; }
   /// Index of this rank's shard of each bucket.
-  std::size_t shard() const { return shard_; }
+  std::size_t shard() const { return static_cast<std::size_t>(strategy_.shard_of(rank_)); }
 
   /// Names of the optimizer values for each parameter, including those on other ranks.
   const std::vector<std::string>& slots() const { return slots_; }
@@ -85,7 +85,7 @@ public:
   FlatRange place_of(const StateRange& range) const;
   /// Returns the part of a bucket that this rank's optimizer updates, or that of another shard, in
   /// the flat space.
-  FlatRange part(const Bucket& bucket) const { return part(bucket, shard_); }
+  FlatRange part(const Bucket& bucket) const { return part(bucket, shard()); }
   FlatRange part(const Bucket& bucket, std::size_t shard) const;
   /// Returns the offset of that part in the optimizer's arrays.
   std::size_t offset(const Bucket& bucket) const;
@@ -109,6 +109,8 @@ public:
     return rates_.is_frozen(bucket.offset, bucket.elements);
   }
   bool is_frozen(UnitId unit) const;
+  /// Returns is_frozen of each bucket.
+  std::vector<bool> frozen_buckets() const;
   /// Whether backward passes through the bucket: it or a unit below it is trained.
   bool has_backward(const Bucket& bucket) const {
     return !rates_.is_frozen(0, bucket.offset + bucket.elements);
@@ -117,8 +119,8 @@ public:
   /// The whole state, in the order in which rank 0 gathers it.
   const StatePlan& whole() const { return whole_; }
   /// The chunks that this rank writes to files: of the whole state or of its part.
-  const StatePlan& written() const { return saves_shard_ ? *own_ : whole_; }
-  bool saves_shard() const { return saves_shard_; }
+  const StatePlan& written() const { return own_ ? *own_ : whole_; }
+  bool saves_shard() const { return own_.has_value(); }
   /// A shard as a rank holds it.
   StatePlan plan_shard(std::size_t shard) const;
   /// Returns the header of a checkpoint of this state. The caller fills `step` and the rest of the
@@ -129,7 +131,6 @@ private:
   StorageLayout storage_;
   Strategy strategy_;
   int rank_;
-  std::size_t shard_;
   FlatPlan plan_;
   std::vector<std::string> slots_;
   std::size_t inner_slots_;
@@ -137,7 +138,6 @@ private:
   std::size_t kept_;
   RateRanges rates_;
   std::vector<FlatRange> gaps_;
-  bool saves_shard_;
   StatePlan whole_;
   std::optional<StatePlan> own_; ///< of the rank's part, if it saves that
 };

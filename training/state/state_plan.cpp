@@ -1,8 +1,8 @@
 #include "training/state/state_plan.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 namespace troupe::training {
@@ -66,10 +66,8 @@ FlatRange range_of_rank(const FlatPlan& plan, const Strategy& strategy, int rank
 } // namespace
 
 std::size_t StatePart::elements() const {
-  std::size_t sum = 0;
-  for (const auto& range : ranges)
-    sum += range.elements;
-  return sum;
+  return std::transform_reduce(ranges.begin(), ranges.end(), std::size_t{0}, std::plus{},
+                               std::mem_fn(&FlatRange::elements));
 }
 
 StatePart StatePart::whole(const FlatPlan& plan) {
@@ -125,10 +123,8 @@ StatePlan::StatePlan(const StorageLayout& layout, const FlatPlan& plan,
 }
 
 std::size_t StatePlan::elements() const {
-  std::size_t sum = 0;
-  for (const auto& chunk : chunks_)
-    sum += chunk.elements;
-  return sum;
+  return std::transform_reduce(begin(), end(), std::size_t{0}, std::plus{},
+                               std::mem_fn(&PlannedChunk::elements));
 }
 
 std::size_t StatePlan::parameter_chunks() const {

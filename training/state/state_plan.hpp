@@ -36,10 +36,6 @@ struct PlannedChunk {
   std::size_t bucket = 0;         ///< its number; 0 for statistics
   std::vector<StateRange> ranges; ///< never empty
   std::size_t elements = 0;       ///< in the device's layout
-
-  bool shares_bucket(const PlannedChunk& other) const {
-    return array == other.array && bucket == other.bucket;
-  }
 };
 
 /// Calls take(range, values) for each range of a chunk. `values`: those of the chunk, in sequence.

@@ -19,14 +19,6 @@ using training::Round;
 using training::RoundMessageKind;
 using training::RoundSum;
 
-namespace {
-
-bool is_there(const std::vector<MessagePtr>& sums) {
-  return std::ranges::none_of(sums, [](const MessagePtr& sum) { return sum == nullptr; });
-}
-
-} // namespace
-
 DilocoRounds::DilocoRounds(DilocoRoundsSetup setup, Later later)
     : setup_{std::move(setup)}, later_{std::move(later)}, registry_{strategy(), fragments(),
                                                                     setup_.first_step},
@@ -96,30 +88,26 @@ Status DilocoRounds::take_pseudo_gradient(const MessagePtr& message) {
   return close_if_due(round.fragment);
 }
 
+/// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
 Status DilocoRounds::close_if_due(int fragment) {
   const auto round = registry_.next(fragment);
   if (registry_.is_whole(fragment))
     return close(fragment);
   if (registry_.has_quorum(fragment) && in_grace_.insert(round).second)
-    begin_grace(round);
+    later_(strategy().diloco.grace, [this, round] {
+      const bool is_pending = registry_.next(round.fragment) == round; // else the others arrived
+      return is_pending ? close(round.fragment) : Status{};
+    });
   return {};
-}
-
-/// The pseudo-gradient of a replica group that misses the grace period counts in the next round.
-void DilocoRounds::begin_grace(Round round) {
-  later_(strategy().diloco.grace, [this, round]() -> Status {
-    if (registry_.next(round.fragment) != round)
-      return {}; // the others have arrived
-    return close(round.fragment);
-  });
 }
 
 Status DilocoRounds::close(int fragment) {
   const auto round = registry_.next(fragment);
   in_grace_.erase(round);
-  std::vector<int> to(static_cast<std::size_t>(strategy().replica_groups()));
-  std::ranges::generate(to,
-                        [this, replica_group = 0]() mutable { return speaker(replica_group++); });
+  std::vector<int> to;
+  to.reserve(static_cast<std::size_t>(strategy().replica_groups()));
+  for (int group = 0; group < strategy().replica_groups(); ++group)
+    to.push_back(speaker(group));
   auto changes = registry_.close(fragment);
   note(round, false, changes);
   return setup_.sum->close(
@@ -183,9 +171,11 @@ void DilocoRounds::tell_replica_group(const Message& message) const {
     }
 }
 
-bool DilocoRounds::may_begin(std::int64_t step) const {
-  return std::ranges::all_of(rounds_, [&](const auto& each) {
-    return each.first.step + strategy().diloco.overlap >= step || is_there(each.second);
+/// Whether all sums of the rounds that ended before this step have arrived.
+bool DilocoRounds::has_sums_before(std::int64_t step) const {
+  return std::ranges::all_of(rounds_, [step](const auto& each) {
+    return each.first.step >= step ||
+           std::ranges::none_of(each.second, [](const MessagePtr& sum) { return sum == nullptr; });
   });
 }
 
@@ -217,8 +207,7 @@ void DilocoRounds::apply(Round round, const Sums& sums, Apart& apart) {
 }
 
 bool DilocoRounds::is_settled(std::int64_t steps) const {
-  const bool here = std::ranges::all_of(
-      rounds_, [&](const auto& each) { return each.first.step >= steps || is_there(each.second); });
+  const bool here = has_sums_before(steps);
   if (!here || !setup_.sum)
     return here;
   for (int fragment = 0; fragment < fragments(); ++fragment)

@@ -51,7 +51,9 @@ public:
   /// from it).
   Status open(const collectives::MessagePtr& message);
   /// Whether the sums that this step's forward needs have arrived.
-  bool may_begin(std::int64_t step) const;
+  bool may_begin(std::int64_t step) const {
+    return has_sums_before(step - strategy().diloco.overlap);
+  }
   /// Enqueues the outer optimizer for the rounds that are due before this step. Returns the
   /// fragments that changed.
   std::vector<int> apply_before(std::int64_t step);
@@ -85,11 +87,11 @@ private:
   Status take_sum(const collectives::MessagePtr& message);
   Status check(const collectives::Message& message, bool fits) const;
   bool awaits_sum(const collectives::Message& message) const;
+  bool has_sums_before(std::int64_t step) const;
   Status close_if_due(int fragment);
   Status close(int fragment);
   void note(training::Round round, bool is_synchronized,
             std::span<const collectives::MessagePtr> changes);
-  void begin_grace(training::Round round);
   void apply(training::Round round, const Sums& sums, Apart& apart);
   void synchronize_fragment(int fragment, std::int64_t steps, double weight);
   void tell_replica_group(const collectives::Message& message) const;

@@ -3,7 +3,7 @@
 #include "actors/roles/checkpointer.hpp"
 #include "actors/roles/shard_manager.hpp"
 #include "actors/roles/worker.hpp"
-#include "metrics/machine/host_memory.hpp"
+#include "metrics/machine/process_use.hpp"
 
 #include <caf/telemetry/counter.hpp>
 #include <caf/telemetry/gauge.hpp>
@@ -12,23 +12,33 @@
 #include <caf/telemetry/metric_family.hpp>
 #include <caf/telemetry/metric_registry.hpp>
 
+#include <concepts>
+
 namespace troupe::actors {
 
 namespace {
 
 /// Callback of metric_registry::collect for every metric.
-class Collector {
-public:
+struct Collector {
   template <class Value>
   void operator()(const caf::telemetry::metric_family* family, const caf::telemetry::metric* metric,
                   const Value* value) {
-    if (family->prefix() == "caf.actor")
-      take(family->name(), sample_of(*metric), *value);
+    if (family->prefix() != "caf.actor")
+      return;
+    auto& sample = sample_of(*metric);
+    if constexpr (std::same_as<Value, caf::telemetry::dbl_histogram>) {
+      if (family->name() == "mailbox-time") {
+        sample.seconds = value->sum();
+        for (const auto& bucket : value->buckets())
+          sample.messages += bucket.count.value();
+      } else if (family->name() == "processing-time") {
+        sample.processing_seconds = value->sum();
+      }
+    } else if constexpr (std::same_as<Value, caf::telemetry::int_gauge>) {
+      if (family->name() == "mailbox-size")
+        sample.size = value->value();
+    }
   }
-
-  std::map<std::string, metrics::MailboxSample> samples;
-
-private:
   metrics::MailboxSample& sample_of(const caf::telemetry::metric& metric) {
     std::string actor;
     for (const auto& label : metric.labels())
@@ -39,34 +49,8 @@ private:
     return sample;
   }
 
-  static void take(const std::string& name, metrics::MailboxSample& sample,
-                   const caf::telemetry::dbl_histogram& value) {
-    if (name == "mailbox-time") {
-      sample.seconds = value.sum();
-      for (const auto& bucket : value.buckets())
-        sample.messages += bucket.count.value();
-    } else if (name == "processing-time") {
-      sample.processing_seconds = value.sum();
-    }
-  }
-  static void take(const std::string& name, metrics::MailboxSample& sample,
-                   const caf::telemetry::int_gauge& value) {
-    if (name == "mailbox-size")
-      sample.size = value.value();
-  }
-  template <class Other>
-  static void take(const std::string&, metrics::MailboxSample&, const Other&) {}
+  std::map<std::string, metrics::MailboxSample> samples;
 };
-
-/// Returns how long messages wait, by role: the sums of CAF's counters over all actors of the role.
-std::vector<metrics::MailboxSample> sample_mailboxes(caf::actor_system& system) {
-  Collector collector;
-  system.metrics().collect(collector);
-  std::vector<metrics::MailboxSample> samples;
-  for (auto& [name, sample] : collector.samples)
-    samples.push_back(std::move(sample));
-  return samples;
-}
 
 } // namespace
 
@@ -80,33 +64,34 @@ HostSampler::HostSampler(const training::Generation& generation) : work_{generat
     counts_[CheckpointerState::name] = ranks;
   for (const auto& rank_state : generation.rank_states)
     if (const auto& id = rank_state->device().info().id; !id.empty())
-      gpus_.push_back({rank_state->rank, id});
+      gpus_.emplace_back(rank_state->rank, id);
   if (gpus_.empty())
     return;
   if (auto opened = metrics::Nvml::open())
     nvml_ = std::move(*opened);
 }
 
-metrics::LoaderSample HostSampler::loader() const {
-  metrics::LoaderSample sample{.batches = work_->batches(), .seconds = work_->seconds()};
-  for (const auto& batches : batches_)
-    sample.decode_seconds += batches->adapter().dataset().decode_seconds();
-  return sample;
-}
-
-std::vector<metrics::ActorSample> HostSampler::actors(caf::actor_system& system) const {
-  std::vector<metrics::ActorSample> all;
-  for (auto& mailbox : sample_mailboxes(system)) {
-    const auto count = counts_.find(mailbox.actor);
-    all.push_back({std::move(mailbox), count != counts_.end() ? count->second : 1});
+/// The samples of a role are the sums of CAF's counters over all its actors.
+std::vector<metrics::MailboxSample> HostSampler::actors(caf::actor_system& system) const {
+  Collector collector;
+  system.metrics().collect(collector);
+  std::vector<metrics::MailboxSample> all;
+  for (auto& [name, mailbox] : collector.samples) {
+    if (const auto count = counts_.find(name); count != counts_.end())
+      mailbox.count = count->second;
+    all.push_back(std::move(mailbox));
   }
   return all;
 }
 
 void HostSampler::sample(metrics::Registry& registry) {
   registry.record(metrics::host_memory());
-  if (work_)
-    registry.record(loader());
+  if (work_) {
+    metrics::LoaderSample loader{.batches = work_->batches(), .seconds = work_->seconds()};
+    for (const auto& batches : batches_)
+      loader.decode_seconds += batches->adapter().dataset().decode_seconds();
+    registry.record(loader);
+  }
   for (const auto& [rank, id] : gpus_)
     if (nvml_) {
       auto gpu = nvml_->sample(id);

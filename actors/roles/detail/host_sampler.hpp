@@ -2,7 +2,6 @@
 /// this host.
 #pragma once
 
-#include "metrics/live/live_run.hpp"
 #include "metrics/machine/nvml.hpp"
 #include "metrics/registry/registry.hpp"
 #include "training/generation.hpp"
@@ -13,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -26,18 +26,12 @@ public:
   /// Reads a few small files, and makes a few driver calls per GPU.
   void sample(metrics::Registry& registry);
   /// Returns samples by role.
-  std::vector<metrics::ActorSample> actors(caf::actor_system& system) const;
+  std::vector<metrics::MailboxSample> actors(caf::actor_system& system) const;
 
 private:
-  struct Gpu {
-    int rank;
-    std::string id; ///< DeviceInfo::id
-  };
-  metrics::LoaderSample loader() const;
-
   std::shared_ptr<const training::LoaderWork> work_;                 ///< null: no generation
   std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< filled by loaders
-  std::vector<Gpu> gpus_;
+  std::vector<std::pair<int, std::string>> gpus_;                    ///< rank, and DeviceInfo::id
   std::map<std::string, std::int64_t> counts_; ///< number of actors by role, unless it is one
   std::unique_ptr<metrics::Nvml> nvml_;        ///< null: not available
 };

@@ -6,10 +6,8 @@ namespace troupe::actors {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Shortest time between two reports after an epoch or a sample.
-constexpr auto short_pause = 10s;
+constexpr std::chrono::seconds short_pause{10};
 
 } // namespace
 

@@ -66,8 +66,13 @@ caf::result<void> ShardManagerBase::save(std::int64_t steps) {
 caf::result<ShardOutcome> ShardManagerBase::take_chunk(std::int64_t steps, std::size_t index,
                                                        ChunkUse use) {
   switch (use) {
-  case ChunkUse::checkpoint:
-    return write_chunk(steps, index);
+  case ChunkUse::checkpoint: {
+    if (!rank_state_->state->layout().saves_shard())
+      return hand_over(gathered(steps, index), true);
+    const auto chunk = next_chunk(steps);
+    copier(steps).copy_written(index, *chunk);
+    return hand_over(chunk, true);
+  }
   case ChunkUse::digest:
     return hand_over(gathered(steps, index), false);
   case ChunkUse::sample:
@@ -76,14 +81,6 @@ caf::result<ShardOutcome> ShardManagerBase::take_chunk(std::int64_t steps, std::
     copier(steps).gather(index, nullptr);
   }
   return ShardOutcome{};
-}
-
-caf::result<ShardOutcome> ShardManagerBase::write_chunk(std::int64_t steps, std::size_t index) {
-  if (!rank_state_->state->layout().saves_shard())
-    return hand_over(gathered(steps, index), true);
-  const auto chunk = next_chunk(steps);
-  copier(steps).copy_written(index, *chunk);
-  return hand_over(chunk, true);
 }
 
 /// Sends one chunk to GENERATOR.

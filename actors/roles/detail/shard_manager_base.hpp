@@ -1,5 +1,5 @@
-/// The part that all SHARD MANAGERs share: it saves the rank's state, reports failures, and waits
-/// for the end.
+/// The part that all SHARD MANAGERs share: it keeps WORKER's requests, saves the rank's state,
+/// reports failures, and waits for the end.
 #pragma once
 
 #include "actors/resume_in.hpp"
@@ -9,6 +9,7 @@
 #include "training/state/state_copier.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,11 @@ protected:
   virtual training::StateCopier copier(std::int64_t steps) = 0;
   /// The device, a collective or the connection to another rank has failed.
   virtual void fail(Error error) = 0;
+  /// Answers the requests for parameters that can be answered now.
+  virtual void answer_requests() = 0;
+  // Handle the messages of these names (interfaces.hpp).
+  virtual void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) = 0;
+  virtual void deliver(const collectives::MessagePtr& message) = 0;
 
   /// Returns the behavior of these handlers and of the shared ones.
   template <class Handle, class... Handlers>
@@ -46,6 +52,14 @@ protected:
     return traced<Handle>(
         row, std::move(handlers)...,
         [this](atom::join, const worker_actor& worker) { worker_ = worker; },
+        [this](atom::need_parameters, const ParameterRequest& request) {
+          requests_.push_back(request);
+          answer_requests();
+        },
+        [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
+          gradients_ready(pass, unit, event);
+        },
+        [this](atom::deliver, const collectives::MessagePtr& message) { deliver(message); },
         [this](atom::save, std::int64_t steps) { return save(steps); },
         [this](atom::gather, std::int64_t steps, std::uint64_t chunk, ChunkUse use) {
           return take_chunk(steps, chunk, use);
@@ -82,13 +96,13 @@ protected:
   training::RankState& rank_state() const { return *rank_state_; }
   const coordinator_actor& coordinator() const { return others_.coordinator; }
   const worker_actor& worker() const { return worker_; }
+  std::deque<ParameterRequest>& requests() { return requests_; }
 
 private:
   using Chunk = std::shared_ptr<training::StateChunk>;
 
   caf::result<void> save(std::int64_t steps);
   caf::result<ShardOutcome> take_chunk(std::int64_t steps, std::size_t index, ChunkUse use);
-  caf::result<ShardOutcome> write_chunk(std::int64_t steps, std::size_t index);
   caf::result<ShardOutcome> give_chunk(std::int64_t steps, std::size_t index);
   Chunk next_chunk(std::int64_t steps);
   Chunk gathered(std::int64_t steps, std::size_t index);
@@ -99,7 +113,8 @@ private:
   std::shared_ptr<training::RankState> rank_state_;
   ShardManagerNeighbours others_;
   worker_actor worker_;
-  Chunk chunk_; ///< its memory is reused for the next chunk
+  std::deque<ParameterRequest> requests_; ///< not answered yet
+  Chunk chunk_;                           ///< its memory is reused for the next chunk
   /// By number of steps: the actions after its copies, in the order of the copies.
   std::multimap<std::int64_t, std::function<void()>> copies_;
   caf::typed_response_promise<void> aborted_;

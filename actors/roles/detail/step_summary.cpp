@@ -40,14 +40,13 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
       collective.total += seconds(time);
     }
     collective.overlapped += seconds(report.overlapped);
+    record.round_bytes += report.round_bytes;
   }
   static_cast<metrics::LossScaling&>(record) = reports.front().loss_scaling;
   if (const auto squared = reports.front().squared_norm; !(squared < 0)) // also true for NaN
     record.gradient_norm = std::sqrt(squared);
   if (const auto drift = reports.front().drift; !(drift < 0))
     record.drift = drift;
-  for (const auto& report : reports)
-    record.round_bytes += report.round_bytes;
   record.staleness = staleness_of(reports);
   record.accuracy = right.ratio();
   record.collective_seconds = collective.total / ranks;

@@ -19,8 +19,6 @@ struct Handshake {
   Proof link = {};  ///< names the connection: link_proof()
   Proof nonce = {}; ///< random
   Proof seal = {};  ///< proof of link and nonce, by a process that knows the secret
-
-  bool operator==(const Handshake&) const = default;
 };
 static_assert(sizeof(Handshake) == 48);
 

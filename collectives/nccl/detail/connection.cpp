@@ -1,6 +1,5 @@
 #include "collectives/nccl/detail/connection.hpp"
 
-#include "collectives/nccl/detail/warm_up.hpp"
 #include "core/fail.hpp"
 
 #include <algorithm>
@@ -47,24 +46,6 @@ Status NcclConnection::register_buffers() {
                       "registration of a buffer"));
     TROUPE_TRY(settle("registration of a buffer", options_.timeout));
   }
-  return {};
-}
-
-/// Forbids CUDA calls that wait for an idle device: they would block until every rank has arrived.
-/// Each call ends before the next begins, so that nothing is loaded while a call runs.
-Status NcclConnection::warm_up() {
-  TROUPE_TRY(warm_up_memory_,
-             owner_->device().allocate(warm_up_bytes(options_.world_size), MemoryKind::workspace));
-  const auto forbidden = owner_->device().peers().idle_calls->forbid();
-  const auto end = Clock::now() + options_.connect_timeout;
-  for (const auto& call : warm_up_calls(options_.world_size, warm_up_memory_->data())) {
-    const auto begun = while_abortable([&] { return begin(call); });
-    TROUPE_TRY(aborted());
-    TROUPE_TRY(owner_->library().check(begun, to_string(call.kind)));
-    TROUPE_TRY(settle(to_string(call.kind), options_.connect_timeout));
-    TROUPE_TRY(await(*stream_->record(), end));
-  }
-  warm_up_memory_.reset();
   return {};
 }
 
@@ -132,9 +113,8 @@ ncclResult_t NcclConnection::begin(const Call& call) {
   case CallKind::reduce:
     return library.reduce(data, data, elements, type, ncclSum, call.peer, communicator_, stream);
   case CallKind::gather:
-    return gather(call);
   case CallKind::shift:
-    return shift(call);
+    return exchange(call);
   case CallKind::send:
     return library.send(data, elements, type, call.peer, communicator_, stream);
   case CallKind::receive:
@@ -156,37 +136,30 @@ ncclResult_t NcclConnection::grouped(const std::function<ncclResult_t()>& calls)
   return result == ncclSuccess ? ended : result;
 }
 
-ncclResult_t NcclConnection::gather(const Call& call) {
-  const auto& library = owner_->library();
-  const auto& values = call.values;
-  const auto type = nccl_type(values.type);
-  auto* const stream = this->stream().handle();
-  return grouped([&] {
-    auto result =
-        library.send(values.data, values.elements, type, call.peer, communicator_, stream);
-    for (int rank = 0; call.peer == options_.rank && rank < options_.world_size; ++rank)
-      if (result == ncclSuccess)
-        result =
-            library.receive(call.part(rank), values.elements, type, rank, communicator_, stream);
-    return result;
-  });
-}
-
-ncclResult_t NcclConnection::shift(const Call& call) {
+/// Gathers or shifts.
+ncclResult_t NcclConnection::exchange(const Call& call) {
   const auto& library = owner_->library();
   const auto& values = call.values;
   const auto type = nccl_type(values.type);
   auto* const stream = this->stream().handle();
   const int ranks = options_.world_size;
-  const auto rank_at = [&](int distance) {
-    return ((options_.rank + distance) % ranks + ranks) % ranks;
+  const auto send = [&](int to) {
+    return library.send(values.data, values.elements, type, to, communicator_, stream);
   };
+  const auto receive = [&](void* into, int from) {
+    return library.receive(into, values.elements, type, from, communicator_, stream);
+  };
+  const Place place{options_.rank, ranks};
   return grouped([&] {
-    const auto sent =
-        library.send(values.data, values.elements, type, rank_at(call.peer), communicator_, stream);
-    return sent != ncclSuccess ? sent
-                               : library.receive(call.all, values.elements, type,
-                                                 rank_at(-call.peer), communicator_, stream);
+    if (call.kind == CallKind::shift) {
+      const auto sent = send(place.at(call.peer));
+      return sent != ncclSuccess ? sent : receive(call.all, place.at(-call.peer));
+    }
+    auto result = send(call.peer);
+    for (int rank = 0; call.peer == options_.rank && rank < ranks; ++rank)
+      if (result == ncclSuccess)
+        result = receive(call.part(rank), rank);
+    return result;
   });
 }
 

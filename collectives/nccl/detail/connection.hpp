@@ -58,8 +58,7 @@ private:
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
   ncclResult_t grouped(const std::function<ncclResult_t()>& calls) const;
-  ncclResult_t gather(const Call& call);
-  ncclResult_t shift(const Call& call);
+  ncclResult_t exchange(const Call& call);
   /// Runs calls of CUDA or NCCL during which another thread may abort. Afterwards aborted() tells
   /// whether the communicator still exists.
   template <class Calls>

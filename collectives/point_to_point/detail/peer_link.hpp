@@ -37,7 +37,6 @@ public:
   /// Returns a completely received message, or null if none is complete yet. Errors: network;
   /// invalid_input, if the message is too long; those of `memory`.
   Result<MessagePtr> read(const Memory& memory, std::size_t most_bytes);
-  // For poll(2): the events that each connection waits for; 0: none.
   const net::Connection& out() const { return out_; }
   const net::Connection& in() const { return in_; }
   bool has_message() const;

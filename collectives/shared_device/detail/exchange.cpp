@@ -3,7 +3,6 @@
 #include "core/fail.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace troupe::collectives {
 
@@ -19,13 +18,13 @@ public:
     const auto& mine = calls_[me_];
     switch (mine.kind) {
     case CallKind::all_reduce:
-      return all_reduce();
+      return sum_slice(0, static_cast<int>(calls_.size()));
     case CallKind::reduce_scatter:
       return reduce_scatter();
     case CallKind::all_gather:
       return all_gather();
     case CallKind::reduce:
-      return sum_slice({&mine.peer, 1});
+      return sum_slice(mine.peer, mine.peer + 1);
     case CallKind::gather:
       return move(peer().part(rank_), mine.data(), mine.values.bytes());
     case CallKind::broadcast:
@@ -43,8 +42,7 @@ private:
   const Call& of(int rank) const { return calls_[static_cast<std::size_t>(rank)]; }
   const Call& peer() const { return of(calls_[me_].peer); }
   const Call& source_of_shift() const {
-    const auto ranks = static_cast<int>(calls_.size());
-    return of(((rank_ - calls_[me_].peer) % ranks + ranks) % ranks);
+    return of(Place{rank_, static_cast<int>(calls_.size())}.at(-calls_[me_].peer));
   }
 
   /// Accepts null pointers without bytes, and values that are already in place.
@@ -53,8 +51,8 @@ private:
       memory_.copy(to, from, bytes);
   }
 
-  /// Writes this rank's block of the sum to every rank of `targets`.
-  void sum_slice(std::span<const int> targets) {
+  /// Writes this rank's block of the sum to the ranks from `first` to the one before `end_rank`.
+  void sum_slice(int first, int end_rank) {
     const auto& values = calls_[me_].values;
     const auto end = values.elements * (me_ + 1) / calls_.size(), size = size_of(values.type);
     std::vector<const void*> sources(calls_.size());
@@ -63,17 +61,11 @@ private:
       count = std::min(memory_.piece_elements(), end - at);
       std::ranges::transform(calls_, sources.begin(),
                              [&](const Call& call) { return call.data() + at * size; });
-      auto* const sum = of(targets[0]).data() + at * size;
+      auto* const sum = of(first).data() + at * size;
       memory_.sum(values.type, sources, sum, count);
-      for (const int target : targets.subspan(1))
+      for (int target = first + 1; target < end_rank; ++target)
         move(of(target).data() + at * size, sum, count * size);
     }
-  }
-
-  void all_reduce() {
-    std::vector<int> everyone(calls_.size());
-    std::iota(everyone.begin(), everyone.end(), 0);
-    sum_slice(everyone);
   }
 
   void reduce_scatter() {

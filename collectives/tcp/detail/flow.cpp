@@ -19,7 +19,7 @@ void append_block(std::vector<Piece>& pieces, const Place& place, const Blocks& 
 Flow ring(const Place& place, const Blocks& blocks, int first, int count, int summed) {
   if (place.world_size == 1)
     return {};
-  Flow flow{.from = place.wrap(place.rank - 1), .to = place.wrap(place.rank + 1)};
+  Flow flow{.from = place.at(-1), .to = place.at(1)};
   append_block(flow.first, place, blocks, first);
   for (int i = 0; i < count; ++i) {
     flow.forwarded = flow.received.size();
@@ -27,21 +27,6 @@ Flow ring(const Place& place, const Blocks& blocks, int first, int count, int su
     if (i < summed)
       flow.summed = flow.received.size();
   }
-  return flow;
-}
-
-Flow chain(const Place& place, int start, std::size_t bytes) {
-  if (place.world_size == 1)
-    return {};
-  const int position = place.wrap(place.rank - start);
-  Flow flow;
-  if (position > 0)
-    flow.from = place.wrap(place.rank - 1);
-  if (position + 1 < place.world_size)
-    flow.to = place.wrap(place.rank + 1);
-  (position > 0 ? flow.received : flow.first) = cut(0, bytes);
-  if (flow.to >= 0)
-    flow.forwarded = flow.received.size();
   return flow;
 }
 
@@ -69,11 +54,22 @@ Flow ring_all_reduce(const Place& place, const Blocks& blocks) {
 }
 
 Flow chain_from(int root, const Place& place, std::size_t bytes) {
-  return chain(place, root, bytes);
+  if (place.world_size == 1)
+    return {};
+  const int position = place.wrap(place.rank - root);
+  Flow flow;
+  if (position > 0)
+    flow.from = place.at(-1);
+  if (position + 1 < place.world_size)
+    flow.to = place.at(1);
+  (position > 0 ? flow.received : flow.first) = cut(0, bytes);
+  if (flow.to >= 0)
+    flow.forwarded = flow.received.size();
+  return flow;
 }
 
 Flow chain_to(int root, const Place& place, std::size_t bytes) {
-  auto flow = chain(place, root + 1, bytes);
+  auto flow = chain_from(root + 1, place, bytes);
   flow.summed = flow.received.size();
   return flow;
 }

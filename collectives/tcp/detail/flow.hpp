@@ -6,6 +6,8 @@
 /// or to the root sends them once.
 #pragma once
 
+#include "collectives/call.hpp"
+
 #include <cstddef>
 #include <vector>
 
@@ -31,12 +33,6 @@ inline constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
 /// Divides `bytes` from `offset` on into chunks.
 std::vector<Piece> cut(std::size_t offset, std::size_t bytes);
-
-/// A rank and the size of its group.
-struct Place {
-  int rank = 0, world_size = 1;
-  int wrap(int rank_) const { return (rank_ % world_size + world_size) % world_size; }
-};
 
 /// Values divided into one block for each rank; block sizes may differ by one element.
 struct Blocks {

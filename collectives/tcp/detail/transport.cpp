@@ -86,10 +86,6 @@ private:
   std::size_t ready_to_send() const {
     return flow_.first.size() + std::min(taken_, flow_.forwarded);
   }
-  const Piece& outgoing(std::size_t i) const {
-    const auto first = flow_.first.size();
-    return i < first ? flow_.first[i] : flow_.received[i - first];
-  }
   bool summed(std::size_t i) const { return i < flow_.summed; }
 
   /// Returns whether any bytes moved.
@@ -108,8 +104,9 @@ private:
   }
 
   std::span<const std::byte> bytes_to_send() const {
-    const auto& piece = outgoing(sent_);
-    auto* const memory = sent_ < flow_.first.size() ? memory_.first : memory_.received;
+    const auto first = flow_.first.size();
+    const auto& piece = sent_ < first ? flow_.first[sent_] : flow_.received[sent_ - first];
+    auto* const memory = sent_ < first ? memory_.first : memory_.received;
     return {memory + piece.offset, piece.bytes};
   }
 

@@ -69,7 +69,6 @@ private:
   }
   bool refuse_value();
   bool take_pair(std::string& text);
-  bool take_entry();
   SafetensorsEntry& entry() { return header_.entries.back(); }
 
   SafetensorsHeader header_;

@@ -133,4 +133,10 @@ ConfigForm fields_form(T& member, std::type_identity_t<T> start, std::vector<Con
           .fits = [&member, fits = std::move(fits)] { return !fits || fits(member); }};
 }
 
+/// A member whose default is written as a word, and whose other values are mappings.
+template <class T>
+FormsTarget word_or_mapping(std::string_view word, T& member, std::vector<ConfigKey> fields) {
+  return {&member, {word_form(word, member), fields_form(member, {}, std::move(fields))}};
+}
+
 } // namespace troupe

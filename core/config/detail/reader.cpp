@@ -21,8 +21,7 @@ std::string join_path(const std::string& section, const std::string& name) {
 }
 
 std::string last_part(const std::string& path) {
-  const auto dot = path.rfind('.');
-  return dot == std::string::npos ? path : path.substr(dot + 1);
+  return path.substr(path.rfind('.') + 1); // without a dot: all
 }
 
 std::string parent(const std::string& path) {
@@ -316,12 +315,11 @@ void ConfigReader::report_unknown(const std::string& path, const Place& name) {
   }
   const auto known = children(section);
   auto near = suggest(last_part(path), known);
-  if (near.empty()) // right name, wrong section?
-    for (const auto& key : keys_)
-      if (last_part(key.path) == last_part(path)) {
-        near = key.path;
-        break;
-      }
+  if (near.empty()) { // right name, wrong section?
+    const auto same = std::ranges::find(keys_, last_part(path), &ConfigKey::name);
+    if (same != keys_.end())
+      near = same->path;
+  }
   report(name, path, "unknown key", fmt::format("{}", fmt::join(known, ", ")), std::move(near));
 }
 

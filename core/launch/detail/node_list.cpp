@@ -4,8 +4,6 @@
 #include "core/fail.hpp"
 #include "core/whole_number.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 
 namespace {
@@ -38,11 +36,12 @@ Result<Names> expand_range(std::string_view list, std::string_view range) {
   return names;
 }
 
-/// Expands the content of brackets: "1-3,07".
-Result<Names> expand_ranges(std::string_view list, std::string_view ranges) {
+/// Expands each part between commas.
+Result<Names> expand_each(std::string_view list, std::string_view parts,
+                          Result<Names> (*expand)(std::string_view, std::string_view)) {
   Names names;
-  for (const auto range : split_list(ranges)) {
-    TROUPE_TRY(const auto more, expand_range(list, range));
+  for (const auto part : split_list(parts)) {
+    TROUPE_TRY(const auto more, expand(list, part));
     names.insert(names.end(), more.begin(), more.end());
   }
   return names;
@@ -73,7 +72,7 @@ Result<Names> expand_name(std::string_view list, std::string_view name) {
     const auto close = name.find(']');
     if (close == std::string_view::npos)
       return wrong(list, name, "has no closing bracket");
-    TROUPE_TRY(const auto tails, expand_ranges(list, name.substr(1, close - 1)));
+    TROUPE_TRY(const auto tails, expand_each(list, name.substr(1, close - 1), expand_range));
     TROUPE_TRY(names, combined(list, names, tails));
     name.remove_prefix(close + 1);
   }
@@ -98,12 +97,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
 }
 
 Result<std::vector<std::string>> expand_node_list(std::string_view list) {
-  Names names;
-  for (const auto name : split_list(list)) {
-    TROUPE_TRY(const auto more, expand_name(list, name));
-    names.insert(names.end(), more.begin(), more.end());
-  }
-  return names;
+  return expand_each(list, list, expand_name);
 }
 
 std::optional<std::vector<std::int64_t>> repeated_counts(std::string_view list) {

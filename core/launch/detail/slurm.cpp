@@ -5,20 +5,18 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdlib>
 #include <numeric>
-#include <utility>
 
 namespace troupe {
 
 namespace {
 
-/// Variables of the step and of its job: a step may have fewer hosts and processes than its job.
-constexpr std::array either = {std::pair{"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"},
-                               std::pair{"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
-                               std::pair{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
-                               std::pair{"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}};
+// Variables of the step and of its job: a step may have fewer hosts and processes than its job.
+constexpr Either host_names = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"},
+                 host_count = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
+                 task_count = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+                 tasks_per_host = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
 
 /// Unassigned ports below the ephemeral range.
 constexpr std::int64_t first_port = 20000, ports = 10000;
@@ -38,7 +36,7 @@ Result<std::uint16_t> read_port(const Variables& variables) {
 /// Returns the number of processes on each host of the step, from "2(x3),1".
 Result<std::vector<std::int64_t>> read_tasks(const Variables& variables, std::size_t hosts,
                                              std::int64_t size) {
-  const auto name = variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
+  const auto name = variables.first(tasks_per_host);
   const auto tasks = repeated_counts(variables.text(name));
   if (tasks && tasks->size() == hosts &&
       std::accumulate(tasks->begin(), tasks->end(), std::int64_t{0}) == size)
@@ -53,7 +51,7 @@ Result<std::vector<std::string>> read_hosts(const Variables& variables, const st
   const auto hosts = expand_node_list(variables.text(name));
   if (!hosts)
     return variables.wrong(fmt::format("{}: {}", name, hosts.error().message));
-  const auto counted = variables.first({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"});
+  const auto counted = variables.first(host_count);
   TROUPE_TRY(const auto count, variables.number(counted, {1, most_processes}));
   if (count != std::ssize(*hosts))
     return variables.wrong(fmt::format("{} is {}, but {} names {}: {}", counted, count, name,
@@ -79,7 +77,7 @@ Status require_variables(const Variables& variables) {
   TROUPE_TRY(variables.require({"SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID"}));
   if (!variables.has("SLURM_STEP_ID"))
     return variables.wrong("SLURM_STEP_ID is not set; start the process with srun, on every host");
-  for (const auto& [of_step, of_job] : either)
+  for (const auto& [of_step, of_job] : {host_names, host_count, task_count, tasks_per_host})
     if (!variables.has(of_step))
       TROUPE_TRY(variables.require({of_job}));
   return {};
@@ -89,10 +87,10 @@ Status require_variables(const Variables& variables) {
 
 Result<Part> read_slurm(const Variables& variables) {
   TROUPE_TRY(require_variables(variables));
-  Part part{.size_from = variables.first({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}),
-            .leader_from = variables.first({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}),
-            .local_size_from =
-                variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"})};
+  Part part;
+  part.size_from = variables.first(task_count);
+  part.leader_from = variables.first(host_names);
+  part.local_size_from = variables.first(tasks_per_host);
   TROUPE_TRY(part.size, variables.number(part.size_from, {1, most_processes}));
   const auto size = fmt::format("{} is {}", part.size_from, part.size);
   TROUPE_TRY(part.rank, variables.number("SLURM_PROCID", {0, part.size - 1, size}));
@@ -103,8 +101,8 @@ Result<Part> read_slurm(const Variables& variables) {
   TROUPE_TRY(part.local_rank, variables.number("SLURM_LOCALID", {0, part.local_size - 1,
                                                                  fmt::format("{} processes here",
                                                                              part.local_size)}));
-  TROUPE_TRY(part.port, read_port(variables));
-  part.leader = hosts.front();
+  TROUPE_TRY(part.leader.port, read_port(variables));
+  part.leader.host = hosts.front();
   part.host = hosts[static_cast<std::size_t>(host)];
   return part;
 }

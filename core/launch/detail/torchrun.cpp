@@ -36,10 +36,11 @@ Result<std::int64_t> read_host(const Variables& variables, const Part& part) {
 
 Result<Part> read_torchrun(const Variables& variables) {
   TROUPE_TRY(variables.require({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
-  Part part{.leader = variables.text("MASTER_ADDR"),
-            .size_from = "WORLD_SIZE",
-            .leader_from = "MASTER_ADDR",
-            .local_size_from = "LOCAL_WORLD_SIZE"};
+  Part part;
+  part.leader.host = variables.text("MASTER_ADDR");
+  part.size_from = "WORLD_SIZE";
+  part.leader_from = "MASTER_ADDR";
+  part.local_size_from = "LOCAL_WORLD_SIZE";
   TROUPE_TRY(part.size, variables.number("WORLD_SIZE", {1, most_processes}));
   TROUPE_TRY(part.rank, variables.number("RANK", below(part.size, "WORLD_SIZE")));
   TROUPE_TRY(part.local_size,
@@ -50,9 +51,9 @@ Result<Part> read_torchrun(const Variables& variables) {
   TROUPE_TRY(const auto host, read_host(variables, part));
   const auto taken = is_taken(variables);
   TROUPE_TRY(const auto port, variables.number("MASTER_PORT", {1, last_port - taken}));
-  part.port = static_cast<std::uint16_t>(port + taken);
+  part.leader.port = static_cast<std::uint16_t>(port + taken);
   if (part.rank == 0 || host == 0)
-    part.host = part.leader;
+    part.host = part.leader.host;
   return part;
 }
 

@@ -10,10 +10,6 @@
 
 namespace troupe {
 
-std::string Variables::first(std::initializer_list<std::string> names) const {
-  return *std::ranges::find_if(names, [this](const auto& name) { return has(name); });
-}
-
 Status Variables::require(std::initializer_list<std::string> names) const {
   std::vector<std::string> missing;
   std::ranges::copy_if(names, std::back_inserter(missing),

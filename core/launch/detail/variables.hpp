@@ -3,6 +3,7 @@
 
 #include "core/launch/launcher.hpp"
 
+#include <array>
 #include <initializer_list>
 
 namespace troupe {
@@ -12,6 +13,9 @@ struct Bounds {
   std::int64_t least = 0, most = 0;
   std::string why = {};
 };
+
+/// Names of two variables, of which the first is preferred.
+using Either = std::array<const char*, 2>;
 
 class Variables {
 public:
@@ -25,7 +29,7 @@ public:
     return environment_(name).value_or(otherwise);
   }
   /// Returns the name of the first variable that is set. Precondition: one is.
-  std::string first(std::initializer_list<std::string> names) const;
+  std::string first(const Either& names) const { return names[has(names[0]) ? 0 : 1]; }
 
   /// Errors: invalid_input; names all missing variables.
   Status require(std::initializer_list<std::string> names) const;

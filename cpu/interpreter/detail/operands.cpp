@@ -46,7 +46,7 @@ double round_to(DType dtype, double value) {
 }
 
 Values load(const Tensor& tensor, const void* memory) {
-  Values values(static_cast<std::size_t>(tensor.shape.elements()));
+  Values values(tensor.shape.count());
   with_stored(tensor.dtype, [&]<class T>(T, auto widen, auto) {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<double>(widen(static_cast<const T*>(memory)[i]));

@@ -19,7 +19,7 @@ struct Scores {
     for (std::size_t key = 0; key < keys; key += group) {
       float* const values = first + key / group * distance;
       for (std::size_t j = 0; j < group; ++j)
-        values[j] = change(values[j], j);
+        values[j] = change(values[j]);
     }
   }
   /// Returns the first `count` scores (at least one), in whole groups. Other scores of the last
@@ -35,11 +35,11 @@ struct Scores {
     return {first, distance, end};
   }
   float largest() const { return folded(joined(Vector{} - 1e30f, larger_of), larger_of); }
-  /// Replaces each score by e^(scale * score - most), where `most` is the largest scale * score.
-  ExponentialSum exponentiate(float scale) const {
+  /// Replaces each score by e^(score - most), where `most` is the largest score.
+  ExponentialSum exponentiate() const {
     const float most = largest();
-    for_each([&](float score, std::size_t) { return exponential(scale * (score - most)); });
-    return {scale * most, folded(joined(Vector{}, sum_of), sum_of)};
+    for_each([&](float score) { return exponential(score - most); });
+    return {most, folded(joined(Vector{}, sum_of), sum_of)};
   }
 
 private:

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "cpu/kernels/detail/matrix_rows.hpp"
-#include "cpu/kernels/detail/transpose.hpp"
 
 #include <immintrin.h>
 

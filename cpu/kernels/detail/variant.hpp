@@ -70,14 +70,6 @@ float rounded(float value) {
 
 } // namespace
 
-void add(float* destination, const float* source, std::size_t elements);
-void add_product(float* sum, const float* a, const float* b, std::size_t elements);
-void scale(float* values, float factor, std::size_t elements);
-double squared_norm(const OptimizerArguments& arguments, const float* gradients,
-                    std::size_t elements);
-bool all_finite(const float* values, std::size_t elements);
-void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range);
-
 /// Each source fills in its entries of the table.
 #define TROUPE_DECLARE(source) void set_##source(Kernels& kernels);
 TROUPE_KERNEL_SOURCES(TROUPE_DECLARE)

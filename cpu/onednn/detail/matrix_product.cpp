@@ -1,13 +1,18 @@
 #include "cpu/onednn/detail/matrix_product.hpp"
 
+#include "cpu/onednn/detail/step.hpp"
 #include "cpu/parallel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
 namespace troupe::cpu {
 
 namespace {
+
+/// Columns that are contiguous in any of the library's layouts.
+constexpr std::int64_t packed_columns = 64;
 
 bool is_f32(const Matrix& matrix) {
   return matrix.dtype == DType::f32;
@@ -41,7 +46,7 @@ void MatrixProduct::choose(const Library& library, ProductTeam team) {
   if (together && all_f32 && !is_small_of_many_rows(a_, c_))
     return;
   if (together && !end_.accumulate && !is_f32(a_) && is_weight_gradient(a_, b_, c_)) {
-    primitive_ = weight_gradient(library, {b_.rows, b_.columns, a_.rows, b_.dtype});
+    primitive_ = weight_gradient(library, b_.rows, b_.columns, a_.rows, b_.dtype);
     arguments_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS};
   }
   if (primitive_ && !primitive_->is_reference())
@@ -70,6 +75,31 @@ void MatrixProduct::multiply_f32(const void* a, const void* b, void* c) const {
                                      end_.accumulate ? 1.0f : 0.0f, static_cast<float*>(c),
                                      c_.row_distance()),
                           "oneDNN could not multiply matrices");
+}
+
+WeightPacking::WeightPacking(const Library& library, const Matrix& weight,
+                             const dnnl::memory::desc& packed)
+    : packed_bytes_{aligned(packed.get_size())} {
+  const auto plain = describe(weight);
+  const std::int64_t blocks =
+      weight.columns % packed_columns == 0 ? weight.columns / packed_columns : 1;
+  const auto parts = std::min<std::int64_t>(blocks, threads());
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t begin = blocks * part / parts * packed_columns;
+    const std::int64_t end =
+        part + 1 < parts ? blocks * (part + 1) / parts * packed_columns : weight.columns;
+    const dnnl::memory::dims at{0, begin}, size{weight.rows, end - begin};
+    parts_.push_back(
+        reorder(library, plain.submemory_desc(size, at), packed.submemory_desc(size, at)));
+    part_bytes_ = std::max(part_bytes_, aligned(parts_.back().scratchpad_bytes()));
+  }
+}
+
+void WeightPacking::run(const std::byte* weight, std::byte* packed) const {
+  parallel_parts(parts_.size(), [&](std::size_t part, std::size_t) {
+    parts_[part].run({{DNNL_ARG_FROM, const_cast<std::byte*>(weight)}, {DNNL_ARG_TO, packed}},
+                     packed + packed_bytes_ + part * part_bytes_);
+  });
 }
 
 } // namespace troupe::cpu

@@ -175,28 +175,21 @@ std::optional<Primitive> convolution_forward(const Library& library,
                                              const ConvolutionProblem& problem,
                                              const Descriptor* weights,
                                              const Epilogue& epilogue) try {
-  if (epilogue.bias) {
-    const ConvolutionDescriptors d{problem, weights, problem.activations};
-    const Descriptor bias{{problem.out}, dnnl::memory::data_type::f32, Tag::a};
-    const auto pd = describe_primitive<dnnl::convolution_forward>(
-        library, attributes(epilogue, d.y), dnnl::prop_kind::forward_inference, algorithm, d.x,
-        d.weights, bias, d.y, d.strides, d.padding, d.padding);
-    return Primitive{library,
-                     dnnl::convolution_forward{pd},
-                     pd,
-                     {{DNNL_ARG_SRC, pd.src_desc()},
-                      {DNNL_ARG_WEIGHTS, pd.weights_desc()},
-                      {DNNL_ARG_BIAS, bias},
-                      {DNNL_ARG_DST, pd.dst_desc()},
-                      {residual_argument, d.y}}};
-  }
-  const auto pd = describe_forward(library, {problem, weights, problem.activations});
+  const ConvolutionDescriptors d{problem, weights, problem.activations};
+  const Descriptor bias{{problem.out}, dnnl::memory::data_type::f32, Tag::a};
+  const auto pd = epilogue.bias
+                      ? describe_primitive<dnnl::convolution_forward>(
+                            library, attributes(epilogue, d.y), dnnl::prop_kind::forward_inference,
+                            algorithm, d.x, d.weights, bias, d.y, d.strides, d.padding, d.padding)
+                      : describe_forward(library, d);
   return Primitive{library,
                    dnnl::convolution_forward{pd},
                    pd,
                    {{DNNL_ARG_SRC, pd.src_desc()},
                     {DNNL_ARG_WEIGHTS, pd.weights_desc()},
-                    {DNNL_ARG_DST, pd.dst_desc()}}};
+                    {DNNL_ARG_BIAS, bias},
+                    {DNNL_ARG_DST, pd.dst_desc()},
+                    {residual_argument, d.y}}};
 } catch (const dnnl::error&) {
   return std::nullopt;
 }
@@ -264,11 +257,12 @@ Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const
            {DNNL_ARG_DST, pd.dst_desc()}}};
 }
 
-Primitive weight_gradient(const Library& library, const WeightGradientProblem& p) {
-  const Descriptor x{{p.rows, p.in}, data_type(p.dtype), Tag::ab};
-  const Descriptor weights{{p.out, p.in}, data_type(p.dtype), Tag::ab};
-  const Descriptor dweights{{p.out, p.in}, dnnl::memory::data_type::f32, Tag::ab};
-  const Descriptor y{{p.rows, p.out}, data_type(p.dtype), Tag::ab};
+Primitive weight_gradient(const Library& library, std::int64_t rows, std::int64_t in,
+                          std::int64_t out, DType dtype) {
+  const Descriptor x{{rows, in}, data_type(dtype), Tag::ab};
+  const Descriptor weights{{out, in}, data_type(dtype), Tag::ab};
+  const Descriptor dweights{{out, in}, dnnl::memory::data_type::f32, Tag::ab};
+  const Descriptor y{{rows, out}, data_type(dtype), Tag::ab};
   const auto forward = describe_primitive<dnnl::inner_product_forward>(
       library, dnnl::primitive_attr{}, dnnl::prop_kind::forward_training, x, weights, y);
   const auto pd =

@@ -28,6 +28,9 @@ struct ConvolutionProblem {
   std::int64_t batch, height, width, in, out, out_height, out_width, kernel, stride, padding;
   DType activations = DType::f32;
 
+  /// Elements of one image.
+  std::size_t x_elements() const { return static_cast<std::size_t>(height * width * in); }
+  std::size_t y_elements() const { return static_cast<std::size_t>(out_height * out_width * out); }
   /// Multiplications and additions of the direct algorithm.
   double operations() const {
     return 2.0 * static_cast<double>(batch * out_height * out_width * out) *
@@ -131,12 +134,10 @@ struct ProductEnd {
 Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
                  const ProductEnd& end);
 
-/// dweight = dy^T * x of a fully connected layer without bias.
-struct WeightGradientProblem {
-  std::int64_t rows, in, out;
-  DType dtype; ///< of x (rows, in) and dy (rows, out); dweight, (out, in), is f32
-};
-Primitive weight_gradient(const Library& library, const WeightGradientProblem& problem);
+/// dweight = dy^T * x of a fully connected layer without bias. `dtype`: of x (rows, in) and dy
+/// (rows, out); dweight, (out, in), is f32.
+Primitive weight_gradient(const Library& library, std::int64_t rows, std::int64_t in,
+                          std::int64_t out, DType dtype);
 
 Primitive reorder(const Library& library, const dnnl::memory::desc& from,
                   const dnnl::memory::desc& to);

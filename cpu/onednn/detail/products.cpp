@@ -2,6 +2,12 @@
 
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
+#include "cpu/onednn/detail/matrix_product.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+#include "cpu/onednn/detail/slices.hpp"
+
+#include <algorithm>
+#include <cstring>
 
 namespace troupe::cpu {
 
@@ -15,7 +21,7 @@ Slicing slice_rows(const ProductProblem& p, int threads) {
   const auto row_bytes = (p.in + p.out) * static_cast<std::int64_t>(size_of(p.stored));
   const auto slicing = slice_batch(p.images, std::max(bytes / row_bytes, default_rows), threads);
   const bool worth_it = p.computed != DType::f32 && slicing.images >= least_rows;
-  return worth_it ? slicing : Slicing{p.images, 1, false};
+  return worth_it ? slicing : Slicing{p.images, 1, false, threads};
 }
 
 Slicing slice(const ProductProblem& p, int threads) {
@@ -40,7 +46,7 @@ bool packs(const Lowering& lowering, const Node& node, const ProductProblem& p) 
 /// Returns the product of one slice, made for the threads that will run it.
 MatrixProduct slice_product(const Lowering& lowering, const Node& node, const ProductProblem& p,
                             const Slicing& slicing, bool forward) {
-  const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const ThreadScope scope{slicing.inner_threads()};
   const std::int64_t rows = slicing.images * p.rows;
   auto weight = weight_of(p, forward, p.computed);
   weight.packed = packs(lowering, node, p);
@@ -52,246 +58,172 @@ MatrixProduct slice_product(const Lowering& lowering, const Node& node, const Pr
           {.bias = p.bias}};
 }
 
-/// Returns a copy in the type of the product, if that is not the parameter's.
-Result<const ParameterCopy*> plain_copy(Lowering& lowering, const Node& node,
-                                        const ProductProblem& p) {
-  const auto parameter = node.inputs[1];
-  return lowering.copy_of(parameter, plain_weights(lowering.graph[parameter].shape, p.computed),
-                          p.stored);
-}
-
-std::size_t bytes_of(std::int64_t elements, DType dtype) {
-  return static_cast<std::size_t>(elements) * size_of(dtype);
-}
-
 template <class T>
-void gather_images(const PixelGrid& grid, std::int64_t images, const std::byte* from,
-                   std::byte* to) {
-  const std::int64_t big = grid.height * grid.width * grid.channels;
-  const std::int64_t small = grid.out_height() * grid.out_width() * grid.channels;
-  for (std::int64_t i = 0; i < images; ++i)
-    gather_pixels(grid, reinterpret_cast<const T*>(from) + i * big,
-                  reinterpret_cast<T*>(to) + i * small);
+void gather_images(const PixelGrid& g, std::int64_t images, const T* from, T* to) {
+  for (std::int64_t i = 0; i < images; ++i, from += g.elements())
+    for (std::int64_t h = 0; h < g.out_height(); ++h)
+      for (std::int64_t w = 0; w < g.out_width(); ++w, to += g.channels)
+        std::copy_n(from + (h * g.width + w) * g.stride * g.channels, g.channels, to);
 }
 
+/// The inverse of gather_images(); pixels in between become zero.
 template <class T>
-void scatter_images(const PixelGrid& grid, std::int64_t images, const std::byte* from,
-                    std::byte* to) {
-  const std::int64_t big = grid.height * grid.width * grid.channels;
-  const std::int64_t small = grid.out_height() * grid.out_width() * grid.channels;
+void scatter_images(const PixelGrid& g, std::int64_t images, const T* from, T* to) {
   for (std::int64_t i = 0; i < images; ++i)
-    scatter_pixels(grid, reinterpret_cast<const T*>(from) + i * small,
-                   reinterpret_cast<T*>(to) + i * big);
+    for (std::int64_t h = 0; h < g.height; ++h)
+      for (std::int64_t w = 0; w < g.width; ++w, to += g.channels)
+        if (h % g.stride == 0 && w % g.stride == 0) {
+          std::copy_n(from, g.channels, to);
+          from += g.channels;
+        } else {
+          std::memset(static_cast<void*>(to), 0, static_cast<std::size_t>(g.channels) * sizeof(T));
+        }
 }
 
-void gather_images(const ProductProblem& p, std::int64_t images, const std::byte* from,
-                   std::byte* to) {
-  with_element(p.stored, [&]<class T>(T) { gather_images<T>(*p.grid, images, from, to); });
-}
+/// y = x * weight^T [+ bias], or dx = dy * weight: one activation from another, slice by slice.
+class ProductBySlices final : public Step, public SliceProducer {
+public:
+  ProductBySlices(const Lowering& lowering, const Node& node, const ProductProblem& problem,
+                  bool forward)
+      : node_{node}, problem_{problem}, forward_{forward}, slicing_{slice(
+                                                               problem, lowering.options.threads)},
+        product_{slice_product(lowering, node, problem, slicing_, forward)},
+        library_bytes_{aligned(product_.scratchpad_bytes())} {
+    const std::int64_t rows = slicing_.images * problem.rows;
+    const std::int64_t all = slicing_.images * problem.x_elements();
+    from_ = {rows * (forward ? problem.in : problem.out), forward ? all : rows * problem.out};
+    to_ = {rows * (forward ? problem.out : problem.in), forward ? rows * problem.out : all};
+    const std::size_t pixels =
+        problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
+    if (problem.widens()) {
+      // The pixels of dx reuse the place of dy.
+      const auto wide = aligned(bytes_of(from_.multiplied, problem.computed));
+      wide_from_bytes_ = forward ? wide : std::max(wide, pixels);
+      wide_to_bytes_ = aligned(bytes_of(to_.multiplied, problem.computed));
+    }
+    pixel_bytes_ = forward || !problem.widens() ? pixels : 0;
+    name = (forward ? "product " : "product backward data ") + product_.implementation();
+    operations = problem.operations();
+  }
+
+  /// Finds or makes the weight in the layout that the product reads.
+  Status take_weights(Lowering& lowering) {
+    const auto parameter = node_.inputs[1];
+    const auto weight = weight_of(problem_, forward_, DType::f32);
+    if (!packs(lowering, node_, problem_)) {
+      TROUPE_TRY(weights_,
+                 lowering.copy_of(parameter,
+                                  plain_weights(lowering.graph[parameter].shape, problem_.computed),
+                                  problem_.stored));
+    } else if (forward_) {
+      TROUPE_TRY(weights_, lowering.copy_of(parameter, describe(weight), product_.packed_layout(),
+                                            problem_.stored));
+    } else {
+      packing_.emplace(lowering.library, weight, product_.packed_layout());
+    }
+    return {};
+  }
+
+  bool writes_slices() const override { return slicing_.side_by_side; }
+  bool by_library_threads() const override { return !slicing_.side_by_side; }
+  std::size_t scratch_bytes() const override {
+    return packed_bytes() + slicing_.workers() * slice_bytes();
+  }
+
+  Status run(const Frame& frame) override {
+    auto* const input = frame.data<std::byte>(node_.inputs[0]);
+    auto* const output = frame.data<std::byte>(node_.outputs[0]);
+    auto* const weight = weights(frame);
+    const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
+    const auto written = static_cast<std::size_t>(to_.stored);
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t index, std::size_t worker) {
+      std::byte* const library = frame.scratch() + packed_bytes() + worker * slice_bytes();
+      std::byte* const pixels = library + library_bytes_;
+      std::byte* from = input + bytes_of(index * from_.stored, problem_.stored);
+      std::byte* const to = output + bytes_of(index * to_.stored, problem_.stored);
+      if (problem_.grid && forward_) {
+        gather_images(problem_, slicing_.images, from, pixels);
+        from = pixels;
+      }
+      std::byte* const result = problem_.grid && !forward_ ? pixels : to;
+      if (problem_.widens())
+        multiply_wide(from, weight, result, library);
+      else
+        product_.run(from, weight, result, library, bias);
+      if (result != to)
+        with_element(problem_.stored, [&]<class T>(T) {
+          scatter_images(*problem_.grid, slicing_.images, reinterpret_cast<const T*>(result),
+                         reinterpret_cast<T*>(to));
+        });
+      const auto first = static_cast<std::size_t>(index) * written;
+      hand_on(frame, worker, first, first + written);
+    });
+    return {};
+  }
+
+private:
+  /// Elements of a slice of one activation.
+  struct Elements {
+    std::int64_t multiplied, stored; ///< stored: with the pixels between those of the grid
+  };
+
+  std::size_t packed_bytes() const { return packing_ ? packing_->bytes() : 0; }
+  /// Scratch of a worker: the library's, then pixels without those between, then f32 values of both
+  /// activations. Each has a place only if needed.
+  std::size_t slice_bytes() const {
+    return library_bytes_ + pixel_bytes_ + wide_from_bytes_ + wide_to_bytes_;
+  }
+
+  std::byte* weights(const Frame& frame) const {
+    auto* const parameter = frame.data<std::byte>(node_.inputs[1]);
+    if (!packing_)
+      return weights_ ? weights_->data() : parameter;
+    packing_->run(parameter, frame.scratch());
+    return frame.scratch();
+  }
+
+  /// Casts to f32 and back. `result` may be where the cast values were.
+  void multiply_wide(const std::byte* from, const std::byte* weight, std::byte* result,
+                     std::byte* library) const {
+    std::byte* const place = library + library_bytes_ + pixel_bytes_;
+    auto* const wide_from = reinterpret_cast<float*>(place);
+    auto* const wide_to = reinterpret_cast<float*>(place + wide_from_bytes_);
+    widen_slice(slicing_, problem_.stored, from, wide_from,
+                static_cast<std::size_t>(from_.multiplied));
+    product_.run(wide_from, weight, wide_to, library);
+    narrow_slice(slicing_, problem_.stored, wide_to, result,
+                 static_cast<std::size_t>(to_.multiplied));
+  }
+
+  Node node_;
+  ProductProblem problem_;
+  bool forward_;
+  Slicing slicing_;
+  MatrixProduct product_;
+  Elements from_{}, to_{};
+  const ParameterCopy* weights_ = nullptr; ///< null: the parameter itself is read, or packed
+  std::optional<WeightPacking> packing_;   ///< packs the parameter in each run; no copy is kept
+  std::size_t library_bytes_, pixel_bytes_ = 0, wide_from_bytes_ = 0, wide_to_bytes_ = 0;
+};
 
 } // namespace
 
-ProductBySlices::ProductBySlices(const Lowering& lowering, const Node& node,
-                                 const ProductProblem& problem, Direction direction)
-    : node_{node}, problem_{problem}, slicing_{slice(problem, lowering.options.threads)},
-      threads_{lowering.options.threads}, product_{slice_product(lowering, node, problem, slicing_,
-                                                                 direction == Direction::forward)},
-      library_bytes_{aligned(product_.scratchpad_bytes())} {
-  operations = problem.operations();
-}
-
-ProductForward::ProductForward(const Lowering& lowering, const Node& node,
-                               const ProductProblem& problem)
-    : ProductBySlices{lowering, node, problem, Direction::forward} {
-  // Gathered pixels, then their f32 values; each has a place only if needed.
-  if (problem.grid)
-    x_bytes_ += aligned(bytes_of(rows_of_slice() * problem.in, problem.stored));
-  if (problem.widens())
-    x_bytes_ += aligned(bytes_of(rows_of_slice() * problem.in, problem.computed));
-  y_bytes_ =
-      problem.widens() ? aligned(bytes_of(rows_of_slice() * problem.out, problem.computed)) : 0;
-  name = "product " + product_.implementation();
-}
-
-Status ProductForward::take_weights(Lowering& lowering) {
-  if (!packs(lowering, node_, problem_)) {
-    TROUPE_TRY(weights_, plain_copy(lowering, node_, problem_));
-    return {};
-  }
-  TROUPE_TRY(weights_,
-             lowering.copy_of(node_.inputs[1], describe(weight_of(problem_, true, DType::f32)),
-                              product_.packed_layout(), problem_.stored));
-  return {};
-}
-
-std::size_t ProductForward::scratch_bytes() const {
-  return slicing_.workers(threads_) * slice_bytes();
-}
-
-Status ProductForward::run(const Frame& frame) {
-  auto* const x = frame.data<std::byte>(node_.inputs[0]);
-  auto* const y = frame.data<std::byte>(node_.outputs[0]);
-  auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
-  const auto* const bias = problem_.bias ? frame.data<float>(node_.inputs[2]) : nullptr;
-  const std::int64_t rows = rows_of_slice();
-  begin_consumers(frame, slicing_.workers(threads_));
-  for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
-    std::byte* const library = frame.scratch() + worker * slice_bytes();
-    std::byte* place = library + library_bytes_;
-    std::byte* from =
-        x + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
-    std::byte* const to = y + bytes_of(index * rows * problem_.out, problem_.stored);
-    if (problem_.grid) {
-      gather_images(problem_, slicing_.images, from, place);
-      from = place;
-      place += aligned(bytes_of(rows * problem_.in, problem_.stored));
-    }
-    const auto written = static_cast<std::size_t>(index * rows * problem_.out);
-    const auto next = written + static_cast<std::size_t>(rows * problem_.out);
-    if (!problem_.widens()) {
-      product_.run(from, weights, to, library, bias);
-      hand_on(frame, worker, written, next);
-      return;
-    }
-    auto* const wide_x = reinterpret_cast<float*>(place);
-    auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-    widen_slice(slicing_, problem_.stored, from, wide_x,
-                static_cast<std::size_t>(rows * problem_.in));
-    product_.run(wide_x, weights, wide_y, library);
-    narrow_slice(slicing_, problem_.stored, wide_y, to,
-                 static_cast<std::size_t>(rows * problem_.out));
-    hand_on(frame, worker, written, next);
+void gather_images(const ProductProblem& p, std::int64_t images, const std::byte* from,
+                   std::byte* to) {
+  with_element(p.stored, [&]<class T>(T) {
+    gather_images(*p.grid, images, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
   });
-  return {};
 }
 
-ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& node,
-                                         const ProductProblem& problem)
-    : ProductBySlices{lowering, node, problem, Direction::backward_data} {
-  // dy in f32; with a stride, dx in its stored type reuses this place.
-  if (problem.widens())
-    y_bytes_ = aligned(std::max(bytes_of(rows_of_slice() * problem.out, problem.computed),
-                                bytes_of(rows_of_slice() * problem.in, problem.stored)));
-  if (problem.widens() || problem.grid)
-    x_bytes_ = aligned(bytes_of(rows_of_slice() * problem.in, problem.computed));
-  name = "product backward data " + product_.implementation();
-}
-
-Status ProductBackwardData::take_weights(Lowering& lowering) {
-  if (packs(lowering, node_, problem_)) {
-    packing_.emplace(lowering.library, weight_of(problem_, false, DType::f32),
-                     product_.packed_layout());
-    return {};
-  }
-  TROUPE_TRY(weights_, plain_copy(lowering, node_, problem_));
-  return {};
-}
-
-std::size_t ProductBackwardData::packed_bytes() const {
-  return packing_ ? packing_->bytes() : 0;
-}
-
-std::byte* ProductBackwardData::weights(const Frame& frame) const {
-  auto* const parameter = frame.data<std::byte>(node_.inputs[1]);
-  if (!packing_)
-    return weights_ ? weights_->data() : parameter;
-  packing_->run(parameter, frame.scratch());
-  return frame.scratch();
-}
-
-std::size_t ProductBackwardData::scratch_bytes() const {
-  return packed_bytes() + slicing_.workers(threads_) * slice_bytes();
-}
-
-Status ProductBackwardData::run(const Frame& frame) {
-  auto* const dy = frame.data<std::byte>(node_.inputs[0]);
-  auto* const dx = frame.data<std::byte>(node_.outputs[0]);
-  auto* const weight = weights(frame);
-  const std::int64_t rows = rows_of_slice();
-  const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
-  const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
-  begin_consumers(frame, slicing_.workers(threads_));
-  for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
-    std::byte* const library = frame.scratch() + packed_bytes() + worker * slice_bytes();
-    std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
-    std::byte* const to =
-        dx + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
-    std::byte* result = x_bytes_ > 0 ? library + library_bytes_ : to;
-    if (problem_.widens()) {
-      auto* const wide = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-      widen_slice(slicing_, problem_.stored, from, wide, out_elements);
-      from = reinterpret_cast<std::byte*>(wide);
-    }
-    product_.run(from, weight, result, library);
-    if (problem_.widens()) {
-      std::byte* const narrowed = problem_.grid ? from : to;
-      narrow_slice(slicing_, problem_.stored, reinterpret_cast<const float*>(result), narrowed,
-                   in_elements);
-      result = narrowed;
-    }
-    if (problem_.grid)
-      with_element(problem_.stored, [&]<class T>(T) {
-        scatter_images<T>(*problem_.grid, slicing_.images, result, to);
-      });
-    const auto slice_elements = static_cast<std::size_t>(slicing_.images * problem_.x_elements());
-    const auto written = static_cast<std::size_t>(index) * slice_elements;
-    hand_on(frame, worker, written, written + slice_elements);
-  });
-  return {};
-}
-
-ProductBackwardWeights::ProductBackwardWeights(const Lowering& lowering, const Node& node,
-                                               const ProductProblem& problem)
-    : node_{node}, problem_{problem}, product_{[&] {
-        const ThreadScope scope{lowering.options.threads};
-        const std::int64_t rows = problem.images * problem.rows;
-        return MatrixProduct{lowering.library,
-                             {problem.out, rows, true, problem.computed},
-                             {rows, problem.in, false, problem.computed},
-                             {problem.out, problem.in, false, DType::f32}};
-      }()} {
-  const std::int64_t rows = problem.images * problem.rows;
-  library_bytes_ = aligned(product_.scratchpad_bytes());
-  x_bytes_ = problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
-  if (problem.widens())
-    x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
-  y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
-  name = "product backward weights " + product_.implementation();
-  operations = problem.operations();
-}
-
-std::size_t ProductBackwardWeights::scratch_bytes() const {
-  return library_bytes_ + x_bytes_ + y_bytes_;
-}
-
-Status ProductBackwardWeights::run(const Frame& frame) {
-  auto* dy = frame.data<std::byte>(node_.inputs[0]);
-  auto* x = frame.data<std::byte>(node_.inputs[1]);
-  auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
-  std::byte* const library = frame.scratch();
-  std::byte* place = library + library_bytes_;
-  const std::int64_t rows = problem_.images * problem_.rows;
-  if (problem_.grid) {
-    const auto from = bytes_of(problem_.x_elements(), problem_.stored);
-    const auto to = bytes_of(problem_.rows * problem_.in, problem_.stored);
-    parallel_for(static_cast<std::size_t>(problem_.images), 1,
-                 [&](std::size_t begin, std::size_t end) {
-                   gather_images(problem_, static_cast<std::int64_t>(end - begin), x + begin * from,
-                                 place + begin * to);
-                 });
-    x = place;
-    place += aligned(bytes_of(rows * problem_.in, problem_.stored));
-  }
-  if (problem_.widens()) {
-    auto* const wide_x = reinterpret_cast<float*>(place);
-    auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-    widen_together(problem_.stored, x, wide_x, static_cast<std::size_t>(rows * problem_.in));
-    widen_together(problem_.stored, dy, wide_y, static_cast<std::size_t>(rows * problem_.out));
-    x = reinterpret_cast<std::byte*>(wide_x);
-    dy = reinterpret_cast<std::byte*>(wide_y);
-  }
-  product_.run(dy, x, gradient, library);
-  return {};
+Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
+                              Direction direction) {
+  if (direction == Direction::backward_weight)
+    return lower_weight_product(lowering, node, problem);
+  auto product =
+      std::make_unique<ProductBySlices>(lowering, node, problem, direction == Direction::forward);
+  TROUPE_TRY(product->take_weights(lowering));
+  return product;
 }
 
 } // namespace troupe::cpu

@@ -90,7 +90,7 @@ private:
   }
 
   std::size_t bytes(TensorId id) const {
-    return static_cast<std::size_t>(graph_[id].shape.elements()) * size_of(graph_[id].dtype);
+    return graph_[id].shape.count() * size_of(graph_[id].dtype);
   }
 
   const Graph& graph_;

@@ -17,12 +17,11 @@ struct Slicing {
   std::int64_t images; ///< in a slice
   std::int64_t count;  ///< of slices
   bool side_by_side;
+  int threads; ///< of the team
 
   /// Threads that the primitives of a slice are made for.
-  int inner_threads(int threads) const { return side_by_side ? 1 : threads; }
-  std::size_t workers(int threads) const {
-    return side_by_side ? static_cast<std::size_t>(threads) : 1;
-  }
+  int inner_threads() const { return side_by_side ? 1 : threads; }
+  std::size_t workers() const { return side_by_side ? static_cast<std::size_t>(threads) : 1; }
 };
 
 /// Bytes that a slice may touch: most of a core's second-level cache.
@@ -31,12 +30,12 @@ constexpr std::size_t slice_bytes = std::size_t{3} << 19;
 /// Slices of at most `fitting` images.
 inline Slicing slice_batch(std::int64_t batch, std::int64_t fitting, int threads) {
   if (batch % threads != 0)
-    return {batch, 1, false};
+    return {batch, 1, false, threads};
   const std::int64_t share = batch / threads;
   std::int64_t images = std::clamp<std::int64_t>(fitting, 1, share);
   while (share % images != 0)
     --images;
-  return {images, batch / images, true};
+  return {images, batch / images, true, threads};
 }
 
 /// Weights are read once for each slice, so slices should not be smaller than the weights.
@@ -50,13 +49,13 @@ inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
 /// Calls fn(slice, worker) for all slices. A worker has a contiguous range of slices, and runs them
 /// one after the other.
 template <class Fn>
-void for_slices(const Slicing& slicing, int threads, Fn&& fn) {
+void for_slices(const Slicing& slicing, Fn&& fn) {
   if (!slicing.side_by_side) {
     fn(std::int64_t{0}, std::size_t{0});
     return;
   }
   parallel_lanes(
-      static_cast<std::size_t>(threads), static_cast<std::size_t>(slicing.count),
+      slicing.workers(), static_cast<std::size_t>(slicing.count),
       [&](std::size_t slice, std::size_t worker) { fn(static_cast<std::int64_t>(slice), worker); });
 }
 

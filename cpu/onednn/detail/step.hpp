@@ -28,9 +28,14 @@ public:
   double operations = 0, bytes = 0;
 };
 
+/// n / by, rounded up.
+constexpr std::size_t divide_up(std::size_t n, std::size_t by) {
+  return (n + by - 1) / by;
+}
+
 /// Rounds up sizes in scratch memory, so that every part is aligned.
 constexpr std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
+  return divide_up(bytes, 64) * 64;
 }
 
 } // namespace troupe::cpu

@@ -47,8 +47,8 @@ public:
   WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
                      const ParameterCopy* weights, bool turned, const Epilogue& epilogue)
       : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
-        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights},
-        turned_{turned}, finish_{node, stored, epilogue, sizes.shape.out} {
+        slicing_{slice_tiles(sizes, threads)}, weights_{weights}, turned_{turned},
+        finish_{node, stored, epilogue, sizes.shape.out} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     x_bytes_ = widen_ ? aligned(images * sizes.x * sizeof(float)) : 0;
     y_bytes_ = widen_ ? aligned(images * sizes.y * sizeof(float)) : 0;
@@ -58,15 +58,15 @@ public:
 
   std::size_t scratch_bytes() const override {
     return sizes_.transformed_bytes + team() * sizes_.block_bytes +
-           slicing_.workers(threads_) * (x_bytes_ + y_bytes_);
+           slicing_.workers() * (x_bytes_ + y_bytes_);
   }
 
   Status run(const Frame& frame) override {
     auto* const u = reinterpret_cast<float*>(frame.scratch());
     transform_weights(frame, u);
     const auto images = static_cast<std::size_t>(slicing_.images);
-    begin_consumers(frame, slicing_.workers(threads_));
-    for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
+    begin_consumers(frame, slicing_.workers());
+    for_slices(slicing_, [&](std::int64_t slice, std::size_t worker) {
       const std::size_t first = static_cast<std::size_t>(slice) * images;
       auto* const x = frame.data<std::byte>(node_.inputs[0]) + first * sizes_.x * size_of(stored_);
       auto* const y = frame.data<std::byte>(node_.outputs[0]) + first * sizes_.y * size_of(stored_);
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  std::size_t team() const { return static_cast<std::size_t>(threads_); }
+  std::size_t team() const { return static_cast<std::size_t>(slicing_.threads); }
 
   void transform_weights(const Frame& frame, float* u) const {
     const auto* const weights = weights_ ? reinterpret_cast<const float*>(weights_->data())
@@ -124,7 +124,6 @@ private:
   bool widen_;
   TileSizes sizes_;
   Slicing slicing_;
-  int threads_;
   const ParameterCopy* weights_;
   bool turned_;
   FinishConvolution finish_;
@@ -137,26 +136,25 @@ class WinogradWeights final : public Step {
 public:
   WinogradWeights(const Node& node, DType stored, const TileSizes& sizes, int threads,
                   std::optional<Primitive> store)
-      : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
+      : node_{node}, sizes_{sizes}, x_{stored, stored != DType::f32, sizes.batch * sizes.x},
+        y_{stored, stored != DType::f32, sizes.batch * sizes.y},
         parts_{static_cast<std::size_t>(threads)}, store_{std::move(store)} {
-    x_bytes_ = widen_ ? aligned(sizes.batch * sizes.x * sizeof(float)) : 0;
-    y_bytes_ = widen_ ? aligned(sizes.batch * sizes.y * sizeof(float)) : 0;
     result_bytes_ = store_ ? aligned(9 * sizes.shape.in * sizes.shape.out * sizeof(float)) : 0;
     library_bytes_ = store_ ? aligned(store_->scratchpad_bytes()) : 0;
   }
 
   std::size_t scratch_bytes() const override {
-    return parts_ * part_bytes() + x_bytes_ + y_bytes_ + result_bytes_ + library_bytes_;
+    return parts_ * part_bytes() + x_.bytes() + y_.bytes() + result_bytes_ + library_bytes_;
   }
 
   bool by_library_threads() const override { return store_.has_value(); }
 
   Status run(const Frame& frame) override {
     std::byte* const wide = frame.scratch() + parts_ * part_bytes();
-    const auto* const dy =
-        widened(frame.data<std::byte>(node_.inputs[0]), wide + x_bytes_, sizes_.batch * sizes_.y);
+    const auto* const dy = reinterpret_cast<const float*>(
+        y_.read(frame.data<std::byte>(node_.inputs[0]), wide + x_.bytes()));
     const auto* const x =
-        widened(frame.data<std::byte>(node_.inputs[1]), wide, sizes_.batch * sizes_.x);
+        reinterpret_cast<const float*>(x_.read(frame.data<std::byte>(node_.inputs[1]), wide));
     const std::size_t tiles = sizes_.batch * sizes_.tiles;
     // Every part has the same number of chunks; the last one may be empty.
     const std::size_t pieces = tiles / parts_ / piece_tiles + 1;
@@ -171,10 +169,10 @@ public:
                                   std::min(first, end), std::min(first + piece_tiles, end));
     });
     for (std::size_t part = 1; part < parts_; ++part)
-      parallel_for(sum_count(), convert_grain, [&](std::size_t begin, std::size_t end) {
+      parallel_for(sum_count(), elementwise_grain, [&](std::size_t begin, std::size_t end) {
         kernels().add(sums_of(frame, 0) + begin, sums_of(frame, part) + begin, end - begin);
       });
-    std::byte* const result = wide + x_bytes_ + y_bytes_;
+    std::byte* const result = wide + x_.bytes() + y_.bytes();
     auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
     auto* const written = reinterpret_cast<float*>(store_ ? result : gradient);
     parallel_for(sizes_.shape.in, 16, [&](std::size_t begin, std::size_t end) {
@@ -194,31 +192,14 @@ private:
   float* sums_of(const Frame& frame, std::size_t part) const {
     return reinterpret_cast<float*>(frame.scratch() + part * part_bytes());
   }
-  const float* widened(const std::byte* values, std::byte* wide, std::size_t elements) const {
-    if (!widen_)
-      return reinterpret_cast<const float*>(values);
-    widen_together(stored_, values, reinterpret_cast<float*>(wide), elements);
-    return reinterpret_cast<const float*>(wide);
-  }
 
   Node node_;
-  DType stored_; ///< of the activations
-  bool widen_;
   TileSizes sizes_;
+  ReadTensor x_, y_; ///< y_: dy
   std::size_t parts_;
   std::optional<Primitive> store_; ///< if gradients are stored in another layout
-  std::size_t x_bytes_, y_bytes_, result_bytes_, library_bytes_;
+  std::size_t result_bytes_, library_bytes_;
 };
-
-/// Describes weights (out, in, 3, 3) that are stored as (3, 3, in, out) if `in_rows`, else as (3,
-/// 3, out, in).
-dnnl::memory::desc by_point(const ConvolutionProblem& p, bool in_rows) {
-  const auto in_stride = in_rows ? p.out : 1, out_stride = in_rows ? 1 : p.in;
-  const auto plane = p.in * p.out;
-  return {{p.out, p.in, 3, 3},
-          dnnl::memory::data_type::f32,
-          dnnl::memory::dims{out_stride, in_stride, 3 * plane, plane}};
-}
 
 } // namespace
 
@@ -227,8 +208,12 @@ bool suits_winograd(const ConvolutionProblem& p) {
          p.in * p.out <= most_weights && p.activations == DType::f32;
 }
 
-dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem) {
-  return by_point(problem, true);
+dnnl::memory::desc winograd_weights(const ConvolutionProblem& p, bool in_rows) {
+  const auto in_stride = in_rows ? p.out : 1, out_stride = in_rows ? 1 : p.in;
+  const auto plane = p.in * p.out;
+  return {{p.out, p.in, 3, 3},
+          dnnl::memory::data_type::f32,
+          dnnl::memory::dims{out_stride, in_stride, 3 * plane, plane}};
 }
 
 Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction) {
@@ -238,7 +223,7 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
   StepPtr step;
   if (direction == Direction::backward_weight) {
     const auto& wanted = lowering.stored(lowering.graph[node.outputs[0]].of);
-    const auto given = by_point(problem, true);
+    const auto given = winograd_weights(problem);
     std::optional<Primitive> store;
     if (given != wanted)
       store = reorder(lowering.library, given, wanted);
@@ -247,7 +232,7 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
   } else {
     const bool forward = direction == Direction::forward;
     TROUPE_TRY(const auto copy,
-               lowering.copy_of(node.inputs[1], by_point(problem, forward), stored));
+               lowering.copy_of(node.inputs[1], winograd_weights(problem, forward), stored));
     const auto sizes = forward ? TileSizes{problem, problem.in, problem.out}
                                : TileSizes{problem, problem.out, problem.in};
     step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, copy, !forward,

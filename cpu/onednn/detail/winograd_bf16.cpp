@@ -1,5 +1,3 @@
-#include "cpu/onednn/detail/winograd_bf16.hpp"
-
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/instruction_set.hpp"
@@ -27,9 +25,7 @@ public:
       : node_{node}, shape_{shape_of(p)}, weights_{&weights}, epilogue_{epilogue},
         threads_{static_cast<std::size_t>(threads)}, tiles_{(shape_.height + 1) / 2 *
                                                             ((shape_.width + 1) / 2)},
-        x_elements_{shape_.height * shape_.width * shape_.in}, y_elements_{shape_.height *
-                                                                           shape_.width *
-                                                                           shape_.out},
+        x_elements_{p.x_elements()}, y_elements_{p.y_elements()},
         slicing_{slice_batch(p.batch, (x_elements_ + y_elements_) * sizeof(Bf16),
                              transformed_elements(shape_) * sizeof(Bf16), threads)},
         block_bytes_{aligned(kernels().winograd_bf16_scratch(shape_))} {
@@ -41,7 +37,7 @@ public:
 
   Status run(const Frame& frame) override {
     const std::size_t tiles = static_cast<std::size_t>(slicing_.images) * tiles_;
-    for_slices(slicing_, static_cast<int>(threads_), [&](std::int64_t slice, std::size_t worker) {
+    for_slices(slicing_, [&](std::int64_t slice, std::size_t worker) {
       const std::size_t first = static_cast<std::size_t>(slice * slicing_.images);
       if (slicing_.side_by_side)
         return convolve(frame, first, worker, 0, tiles);

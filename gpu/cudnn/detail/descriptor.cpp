@@ -70,13 +70,6 @@ Result<Descriptor> DescriptorBuilder::finalize() {
   return std::move(descriptor_);
 }
 
-Result<std::string> text_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
-                                   cudnnBackendAttributeName_t name) {
-  TROUPE_TRY(const auto characters, get_attribute<char>(library, descriptor, name));
-  std::string text(characters.begin(), characters.end());
-  return text.substr(0, text.find('\0')); // the count includes the terminating zero
-}
-
 Result<std::vector<Descriptor>> descriptor_attribute(const CudnnLibrary& library,
                                                      const Descriptor& descriptor,
                                                      cudnnBackendAttributeName_t name,

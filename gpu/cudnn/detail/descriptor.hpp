@@ -2,7 +2,7 @@
 /// finalized.
 #pragma once
 
-#include "gpu/cudnn/detail/attribute_types.hpp"
+#include "gpu/libraries.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -11,6 +11,31 @@
 #include <vector>
 
 namespace troupe::gpu::cudnn {
+
+/// Maps a value's type to the type tag that cuDNN's attribute functions require.
+template <class T>
+struct AttributeType;
+
+#define TROUPE_CUDNN_ATTRIBUTE(type, tag)                                                          \
+  template <>                                                                                      \
+  struct AttributeType<type> {                                                                     \
+    static constexpr auto value = tag;                                                             \
+  }
+TROUPE_CUDNN_ATTRIBUTE(std::int64_t, CUDNN_TYPE_INT64);
+TROUPE_CUDNN_ATTRIBUTE(float, CUDNN_TYPE_FLOAT);
+TROUPE_CUDNN_ATTRIBUTE(bool, CUDNN_TYPE_BOOLEAN);
+TROUPE_CUDNN_ATTRIBUTE(char, CUDNN_TYPE_CHAR);
+TROUPE_CUDNN_ATTRIBUTE(void*, CUDNN_TYPE_VOID_PTR);
+TROUPE_CUDNN_ATTRIBUTE(cudnnHandle_t, CUDNN_TYPE_HANDLE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnDataType_t, CUDNN_TYPE_DATA_TYPE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnConvolutionMode_t, CUDNN_TYPE_CONVOLUTION_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnPointwiseMode_t, CUDNN_TYPE_POINTWISE_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnGenStatsMode_t, CUDNN_TYPE_GENSTATS_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendHeurMode_t, CUDNN_TYPE_HEUR_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendKnobType_t, CUDNN_TYPE_KNOB_TYPE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendNumericalNote_t, CUDNN_TYPE_NUMERICAL_NOTE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendBehaviorNote_t, CUDNN_TYPE_BEHAVIOR_NOTE);
+#undef TROUPE_CUDNN_ATTRIBUTE
 
 /// Returns "CUDNN_STATUS_NOT_SUPPORTED: why" for the calling thread's last failure. The code is
 /// unsupported if cuDNN reports that, else device.
@@ -79,9 +104,6 @@ Result<std::vector<T>> get_attribute(const CudnnLibrary& library, const Descript
   values.resize(static_cast<std::size_t>(count));
   return values;
 }
-
-Result<std::string> text_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
-                                   cudnnBackendAttributeName_t name);
 
 /// Returns the descriptors inside a descriptor; `type` is their type.
 Result<std::vector<Descriptor>> descriptor_attribute(const CudnnLibrary& library,

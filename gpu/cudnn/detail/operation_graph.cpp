@@ -28,6 +28,46 @@ struct ToText {
   }
 };
 
+/// Returns the uids that an operation writes.
+struct Results {
+  std::vector<Uid> operator()(const ConvolutionOp& op) const {
+    using Direction = ConvolutionOp::Direction;
+    return {op.direction == Direction::forward         ? op.y
+            : op.direction == Direction::backward_data ? op.x
+                                                       : op.w};
+  }
+  std::vector<Uid> operator()(const PointwiseOp& op) const { return {op.y}; }
+  std::vector<Uid> operator()(const GenStatsOp& op) const { return {op.sum, op.square_sum}; }
+  std::vector<Uid> operator()(const BnBackwardWeightsOp& op) const {
+    return {op.dscale, op.dbias, op.a, op.b, op.c};
+  }
+};
+
+bool is_written(const OperationGraph& graph, Uid uid) {
+  return std::ranges::any_of(graph.operations, [uid](const Operation& operation) {
+    return std::ranges::count(std::visit(Results{}, operation), uid) > 0;
+  });
+}
+
+double elements_of(const TensorSpec& tensor) {
+  double elements = 1;
+  for (const auto size : tensor.dims)
+    elements *= static_cast<double>(size);
+  return elements;
+}
+
+double bytes_per_element(cudnnDataType_t type) {
+  return type == CUDNN_DATA_FLOAT ? 4 : 2;
+}
+
+/// Counts for each element of y one product with every weight of its channel; the same for each
+/// direction.
+double operations_of(const OperationGraph& graph, const ConvolutionOp& convolution) {
+  const auto& w = *graph.find(convolution.w);
+  return 2 * elements_of(*graph.find(convolution.y)) * elements_of(w) /
+         static_cast<double>(w.dims[0]);
+}
+
 } // namespace
 
 Dims channels_last_strides(const Dims& dims) {
@@ -36,8 +76,7 @@ Dims channels_last_strides(const Dims& dims) {
 }
 
 const TensorSpec* OperationGraph::find(Uid uid) const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [uid](const auto& tensor) { return tensor.uid == uid; });
+  const auto found = std::ranges::find(tensors, uid, &TensorSpec::uid);
   return found != tensors.end() ? &*found : nullptr;
 }
 
@@ -49,6 +88,22 @@ std::string OperationGraph::canonical_text() const {
   for (const auto& operation : operations)
     text += std::visit(ToText{}, operation) + ";";
   return text;
+}
+
+Traffic traffic_of(const OperationGraph& graph) {
+  Traffic traffic{.launches = 1};
+  for (const auto& tensor : graph.tensors) {
+    if (tensor.is_virtual)
+      continue;
+    const double bytes = elements_of(tensor) * bytes_per_element(tensor.type);
+    (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;
+    if (tensor.type != CUDNN_DATA_FLOAT)
+      traffic.type = DType::f16; // bf16 products are as fast
+  }
+  for (const auto& operation : graph.operations)
+    if (const auto* const convolution = std::get_if<ConvolutionOp>(&operation))
+      traffic.operations += operations_of(graph, *convolution);
+  return traffic;
 }
 
 } // namespace troupe::gpu::cudnn

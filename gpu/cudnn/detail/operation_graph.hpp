@@ -2,6 +2,8 @@
 /// lower.hpp turns it into descriptors.
 #pragma once
 
+#include "gpu/traffic.hpp"
+
 #include <array>
 #include <cstdint>
 #include <cudnn.h>
@@ -62,5 +64,9 @@ struct OperationGraph {
   /// a plan.
   std::string canonical_text() const;
 };
+
+/// Returns the traffic and operations of a graph's plan. Counts one launch, however many kernels
+/// the engine has; the workspace is not counted.
+Traffic traffic_of(const OperationGraph& graph);
 
 } // namespace troupe::gpu::cudnn

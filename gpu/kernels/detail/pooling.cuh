@@ -3,7 +3,6 @@
 
 #include "gpu/kernels/detail/pack.cuh"
 #include "gpu/kernels/pooling.hpp"
-#include "gpu/kernels/pooling_math.hpp"
 
 namespace troupe::gpu {
 

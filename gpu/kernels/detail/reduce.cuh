@@ -51,6 +51,15 @@ __device__ inline T block_sum(T value) {
   return total;
 }
 
+/// Returns the number of labels that are not negative (ignored) to every thread of the block.
+template <int Threads>
+__device__ int counted_labels(const std::int32_t* labels, int rows) {
+  int count = 0;
+  for (int row = threadIdx.x; row < rows; row += Threads)
+    count += labels[row] >= 0 ? 1 : 0;
+  return block_sum<Threads>(count);
+}
+
 /// Returns true to all threads of the last of `blocks` blocks that arrives. That block can read
 /// what the others wrote before (past the first-level cache: __ldcg). Resets the counter to 0.
 __device__ inline bool is_last_block(std::uint32_t* counter, unsigned blocks) {

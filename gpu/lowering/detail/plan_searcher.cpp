@@ -3,7 +3,6 @@
 #include "core/fail.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/detail/measure.hpp"
-#include "gpu/detail/random_memory.hpp"
 #include "gpu/device_guard.hpp"
 
 #include <algorithm>
@@ -25,9 +24,7 @@ std::size_t bytes_of(const cudnn::TensorSpec& tensor) {
 Result<std::unique_ptr<PlanSearcher>> PlanSearcher::open(const CudnnLibrary& library,
                                                          CudaDevice& device) {
   TROUPE_TRY(auto target, cudnn::Target::of_device(library, device.info().index));
-  auto searcher = std::make_unique<PlanSearcher>(std::move(target));
-  searcher->device_ = &device;
-  return searcher;
+  return std::make_unique<PlanSearcher>(std::move(target), &device);
 }
 
 Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& graph,

@@ -14,8 +14,9 @@ public:
   /// Makes the device the calling thread's current one; it must outlive the searcher.
   static Result<std::unique_ptr<PlanSearcher>> open(const CudnnLibrary& library,
                                                     CudaDevice& device);
-  /// For a GPU of another machine: measures nothing.
-  explicit PlanSearcher(cudnn::Target target) : target_{std::move(target)} {}
+  /// Without a device, for a GPU of another machine: measures nothing.
+  explicit PlanSearcher(cudnn::Target target, CudaDevice* device = nullptr)
+      : target_{std::move(target)}, device_{device} {}
 
   const cudnn::Target& target() const { return target_; }
 
@@ -31,7 +32,7 @@ private:
                                               std::span<const cudnn::Plan> plans) const;
 
   cudnn::Target target_;
-  CudaDevice* device_ = nullptr; ///< null: the GPU is not in this machine
+  CudaDevice* device_; ///< null: the GPU is not in this machine
 };
 
 } // namespace troupe::gpu

@@ -4,7 +4,6 @@
 #include "core/device/placement.hpp"
 #include "gpu/alignment.hpp"
 #include "gpu/cuda_stream.hpp"
-#include "gpu/traffic.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -48,7 +47,6 @@ public:
   /// For errors and profiles: the op, the engine, the shapes.
   std::string name;
   std::size_t node_index = 0; ///< in the graph
-  Traffic traffic;            ///< of what it enqueues (traffic.hpp)
 };
 using StepPtr = std::unique_ptr<Step>;
 

@@ -50,7 +50,6 @@ Parts parts_of(const EpochProgress& progress) {
           .mfu = text_of_mfu(progress)};
 }
 
-/// Removes empty parts.
 std::vector<std::string> present(std::vector<std::string> parts) {
   std::erase(parts, "");
   return parts;

@@ -1,9 +1,9 @@
 /// The text of the progress bar.
 #pragma once
 
-#include "metrics/recent_steps.hpp"
 #include "metrics/records/run.hpp"
 #include "metrics/records/step.hpp"
+#include "metrics/step_sums.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,7 @@
 #include "metrics/console/detail/screen.hpp"
 
+#include "core/net/descriptor.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -10,19 +12,6 @@
 namespace troupe::metrics {
 
 namespace {
-
-/// Returns false on failure, with errno set.
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const auto count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
 
 /// A bar with the cursor at its start. A terminal that becomes narrower may wrap the line and moves
 /// the cursor to its first part, from which all parts can be erased. Disables the automatic margin
@@ -48,7 +37,7 @@ Screen::~Screen() {
 
 /// Does not fail on a full disk or closed pipe: the run continues.
 void Screen::write(int descriptor, std::string_view text) {
-  if (!write_all(descriptor, text) && descriptor == out_ && lost_)
+  if (!net::write_all(descriptor, text) && descriptor == out_ && lost_)
     lost_(errno);
 }
 

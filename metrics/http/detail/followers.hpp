@@ -1,7 +1,7 @@
 /// Clients that follow a run, and the server-sent events they receive.
 #pragma once
 
-#include "metrics/http/page_sources.hpp"
+#include "metrics/http/endpoint.hpp"
 
 #include <cstddef>
 #include <memory>

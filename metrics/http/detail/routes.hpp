@@ -2,7 +2,6 @@
 #pragma once
 
 #include "metrics/http/detail/answer.hpp"
-#include "metrics/http/detail/guesses.hpp"
 #include "metrics/http/detail/page_access.hpp"
 #include "metrics/http/endpoint.hpp"
 

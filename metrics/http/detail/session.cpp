@@ -58,7 +58,6 @@ beast::string_view beast_view(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// The head of a response.
 std::string head_of(const HttpAnswer& answer) {
   http::response_header<> head;
   head.version(11);

@@ -2,9 +2,13 @@
 
 #include "metrics/registry/names.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 
 namespace troupe::metrics {
 
@@ -32,7 +36,78 @@ void write_all(std::string& text, const std::map<std::string_view, Family<Value>
     family.write(text);
 }
 
+template <class Number>
+void write_digits(std::string& text, Number number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text.append(digits.data(), end);
+}
+
+void write_number(std::string& text, double number) {
+  constexpr double exact_below = 1LL << 53;
+  if (std::isnan(number))
+    text += "NaN";
+  else if (std::isinf(number))
+    text += number > 0 ? "+Inf" : "-Inf";
+  else if (std::abs(number) < exact_below && number == std::trunc(number))
+    write_digits(text, static_cast<std::int64_t>(number));
+  else
+    write_digits(text, number);
+}
+
+/// NAME_SUFFIX{LABELS} NUMBER
+void write_sample(std::string& text, std::string_view name, std::string_view suffix,
+                  std::string_view labels, double number) {
+  text.append(name).append(suffix);
+  if (!labels.empty())
+    text.append("{").append(labels).append("}");
+  text += ' ';
+  write_number(text, number);
+  text += '\n';
+}
+
+void write_bucket(std::string& text, std::string_view name, std::string_view labels,
+                  const prometheus::ClientMetric::Bucket& bucket) {
+  std::string with_bound{labels};
+  with_bound += labels.empty() ? "le=\"" : ",le=\"";
+  write_number(with_bound, bucket.upper_bound);
+  with_bound += '"';
+  write_sample(text, name, "_bucket", with_bound, static_cast<double>(bucket.cumulative_count));
+}
+
+/// By MetricType.
+constexpr std::array<std::string_view, 3> type_names = {"counter", "gauge", "histogram"};
+
+/// Escapes a value for use in quotes.
+void write_escaped(std::string& text, std::string_view value) {
+  for (const char c : value)
+    if (c == '\n')
+      text += "\\n";
+    else if (c == '\\' || c == '"')
+      text.append("\\").push_back(c);
+    else
+      text += c;
+}
+
 } // namespace
+
+void write_head(std::string& text, const MetricName& metric) {
+  text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help,
+                      type_names[static_cast<std::size_t>(metric.type)]);
+}
+
+void write_value(std::string& text, std::string_view name, std::string_view labels, double value) {
+  write_sample(text, name, "", labels, value);
+}
+
+void write_value(std::string& text, std::string_view name, std::string_view labels,
+                 const prometheus::Histogram& histogram) {
+  const auto collected = histogram.Collect().histogram;
+  write_sample(text, name, "_count", labels, static_cast<double>(collected.sample_count));
+  write_sample(text, name, "_sum", labels, collected.sample_sum);
+  for (const auto& bucket : collected.bucket) // the bound of the last bucket is infinite
+    write_bucket(text, name, labels, bucket);
+}
 
 prometheus::Labels labels_of(const MetricName& metric, LabelValues values) {
   prometheus::Labels labels;
@@ -74,17 +149,13 @@ void Families::set(const MetricName& metric, double value, LabelValues labels) {
   gauges_.at(metric.name).value(labels).Set(value);
 }
 
-void Families::forget(const MetricName& metric, LabelValues labels) {
-  gauges_.at(metric.name).forget(labels);
-}
-
 void Families::forget(const MetricName& metric) {
   if (metric.type == MetricType::gauge)
-    gauges_.at(metric.name).forget_all();
+    gauges_.at(metric.name).forget();
   else if (metric.type == MetricType::counter)
-    counters_.at(metric.name).forget_all();
+    counters_.at(metric.name).forget();
   else
-    histograms_.at(metric.name).forget_all();
+    histograms_.at(metric.name).forget();
 }
 
 void Families::add(const MetricName& metric, double amount, LabelValues labels) {

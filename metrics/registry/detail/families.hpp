@@ -1,14 +1,17 @@
-/// The series of each metric by their labels, and their text.
+/// The series of each metric by their labels, and their text in Prometheus's format 0.0.4.
 #pragma once
 
 #include "metrics/metric_name.hpp"
-#include "metrics/registry/detail/value_text.hpp"
 
+#include <prometheus/counter.h>
 #include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
 #include <atomic>
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -25,6 +28,14 @@ using LabelValues = std::initializer_list<std::string_view>;
 /// kind="weights",rank="0": the labels as in the text format, sorted by name.
 std::string label_text(const MetricName& metric, LabelValues values);
 prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
+
+/// Writes the lines # HELP and # TYPE.
+void write_head(std::string& text, const MetricName& metric);
+
+// Write one line, or several for a histogram. `labels` has the format of label_text().
+void write_value(std::string& text, std::string_view name, std::string_view labels, double value);
+void write_value(std::string& text, std::string_view name, std::string_view labels,
+                 const prometheus::Histogram& histogram);
 
 /// `Value` is prometheus::Gauge, Counter or Histogram. prometheus-cpp owns and counts the series.
 /// Its collect copies every label at each scrape, so the text is written here. Thread-safe.
@@ -47,15 +58,7 @@ public:
     return made;
   }
 
-  void forget(LabelValues labels) {
-    const std::lock_guard lock{mutex_};
-    if (const auto found = series_.find(label_text(metric_, labels)); found != series_.end()) {
-      values_.Remove(found->second);
-      series_.erase(found);
-    }
-  }
-
-  void forget_all() {
+  void forget() {
     const std::lock_guard lock{mutex_};
     for (const auto& [labels, value] : series_)
       values_.Remove(value);
@@ -68,7 +71,10 @@ public:
     if (!series_.empty())
       write_head(text, metric_);
     for (const auto& [labels, value] : series_)
-      write_value(text, metric_.name, labels, *value);
+      if constexpr (std::same_as<Value, prometheus::Histogram>)
+        write_value(text, metric_.name, labels, *value);
+      else
+        write_value(text, metric_.name, labels, value->Value());
   }
 
 private:
@@ -85,8 +91,6 @@ public:
 
   /// Sets a gauge.
   void set(const MetricName& metric, double value, LabelValues labels = {});
-  /// Removes the series.
-  void forget(const MetricName& metric, LabelValues labels);
 
   /// Removes all series of the metric, of any type.
   void forget(const MetricName& metric);

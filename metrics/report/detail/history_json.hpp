@@ -3,7 +3,6 @@
 
 #include "metrics/report/comparison.hpp"
 #include "metrics/report/run_history.hpp"
-#include "metrics/report/run_json.hpp"
 
 #include <cstddef>
 #include <string>
@@ -15,14 +14,5 @@ std::string json_of(const StepHistory& steps, std::size_t from);
 std::string json_of(const DurationHistogram& seconds);
 /// The history of a run in a comparison.
 std::string json_of(const RunCurves& curves);
-
-/// A list of records, each as in the run's files.
-template <class Records>
-std::string json_of_all(const Records& records) {
-  std::string text = "[";
-  for (const auto& record : records)
-    text.append(text.size() > 1 ? "," : "").append(to_json(record));
-  return text + "]";
-}
 
 } // namespace troupe::metrics

@@ -1,5 +1,6 @@
 #include "metrics/report/detail/json_lines.hpp"
 
+#include "core/atomic_file.hpp"
 #include "core/fail.hpp"
 
 #include <cerrno>
@@ -15,10 +16,6 @@ namespace troupe::metrics {
 
 namespace {
 
-bool is_full(int number) {
-  return number == ENOSPC || number == EDQUOT || number == EFBIG;
-}
-
 /// Does not follow symbolic links: the target would be truncated.
 Result<net::Descriptor> open_to_append(const std::filesystem::path& path) {
   constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
@@ -28,8 +25,7 @@ Result<net::Descriptor> open_to_append(const std::filesystem::path& path) {
   if (errno == ELOOP)
     return fail(Errc::invalid_input,
                 "{} is a symbolic link, which a run does not write to; remove it", path.string());
-  return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot open {}: {}", path.string(),
-              std::strerror(errno));
+  return fail(code_of_write(errno), "cannot open {}: {}", path.string(), std::strerror(errno));
 }
 
 /// Retries: is_being_written() holds the lock for a moment.
@@ -52,8 +48,7 @@ Status append_rest(const std::filesystem::path& from, std::int64_t size,
   std::ofstream out(to, std::ios::binary | std::ios::app);
   out << in.rdbuf();
   if (!out.flush())
-    return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot write {}: {}", to.string(),
-                std::strerror(errno));
+    return fail(code_of_write(errno), "cannot write {}: {}", to.string(), std::strerror(errno));
   return {};
 }
 
@@ -150,20 +145,12 @@ Status JsonLines::settle() {
 }
 
 Status JsonLines::write_waiting() {
-  std::string_view left = waiting_;
-  while (!left.empty()) {
-    const auto count = ::write(file_.number(), left.data(), left.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0) {
-      const int number = errno;
-      // An incomplete line would corrupt the lines that are written after it.
-      const bool cut = ::ftruncate(file_.number(), size_) == 0;
-      return fail(is_full(number) ? Errc::no_space : Errc::io, "cannot write {}: {}{}",
-                  path_.string(), std::strerror(number),
-                  cut ? "" : " (its last line is incomplete)");
-    }
-    left.remove_prefix(static_cast<std::size_t>(count));
+  if (!net::write_all(file_.number(), waiting_)) {
+    const int number = errno;
+    // An incomplete line would corrupt the lines that are written after it.
+    const bool cut = ::ftruncate(file_.number(), size_) == 0;
+    return fail(code_of_write(number), "cannot write {}: {}{}", path_.string(),
+                std::strerror(number), cut ? "" : " (its last line is incomplete)");
   }
   size_ += std::ssize(waiting_);
   waiting_.clear();

@@ -13,7 +13,6 @@
 #include <concepts>
 #include <cstddef>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace troupe::metrics {

@@ -117,11 +117,13 @@ inline Status expect_inverse(Op forward, const Attributes& attributes,
   return expect_type(dy, outputs.front(), "dy");
 }
 
-/// Checks an op that computes dx only from dy.
-template <Op forward>
+/// Checks an op that computes dx from dy and the `others`: the forward op's inputs after the first.
+template <Op forward, std::size_t others = 0>
 Status check_inverse(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_counts(in, 1, out, 1));
-  return expect_inverse(forward, attributes, {out[0]}, in[0]);
+  TROUPE_TRY(expect_counts(in, 1 + others, out, 1));
+  std::vector<TensorType> inputs{in.begin(), in.end()};
+  inputs[0] = out[0];
+  return expect_inverse(forward, attributes, inputs, in[0]);
 }
 
 /// Checks an op that computes the gradient of a sum's second operand, from dy only.

@@ -22,12 +22,7 @@ inline constexpr OpRecord flatten = {
     .in_place = 1,
 };
 
-inline constexpr OpRecord unflatten = {
-    .op = Op::unflatten,
-    .kind = OpKind::backward,
-    .check = check_inverse<Op::flatten>,
-    .in_place = 1,
-};
+inline constexpr auto unflatten = backward_op(Op::unflatten, check_inverse<Op::flatten>, 1);
 
 inline OutputTypes infer_subsample_pad(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<SubsamplePadAttributes>(attributes);
@@ -52,10 +47,7 @@ inline constexpr OpRecord subsample_pad = {
     .clone = same_node,
 };
 
-inline constexpr OpRecord subsample_pad_backward = {
-    .op = Op::subsample_pad_backward,
-    .kind = OpKind::backward,
-    .check = check_inverse<Op::subsample_pad>,
-};
+inline constexpr auto subsample_pad_backward =
+    backward_op(Op::subsample_pad_backward, check_inverse<Op::subsample_pad>);
 
 } // namespace troupe::nn::ops

@@ -302,8 +302,8 @@ TEST_CASE("the reported traffic is the minimum that a rank has to send") {
     for (std::size_t rank = 0; rank < 4; ++rank)
       call(*group[rank].communicator, *group[rank].stream, all[rank]);
     group.finish();
-    return group[0].communicator->traffic().bytes -
-           std::exchange(before, group[0].communicator->traffic().bytes);
+    return group[0].communicator->traffic() -
+           std::exchange(before, group[0].communicator->traffic());
   };
   const auto all_reduced = sent_by([](auto& c, auto& s, auto& v) { c.all_reduce(s, v.values()); });
   CHECK(all_reduced == 2 * 1600 * 3 / 4);
@@ -313,5 +313,4 @@ TEST_CASE("the reported traffic is the minimum that a rank has to send") {
   const auto shifted = sent_by(
       [](auto& c, auto& s, auto& v) { c.shift(s, v.part(0, 100), v.part(200, 100).data, 2); });
   CHECK(shifted == 400);
-  CHECK(group[0].communicator->traffic().operations == 3);
 }

@@ -1,13 +1,21 @@
 #include "training/platforms/detail/cuda_groups.hpp"
 
 #include "collectives/shared_device/cuda_communicator.hpp"
+#include "collectives/tcp/tcp_communicator.hpp"
 #include "core/fail.hpp"
+#include "cpu/host_stream.hpp"
 #include "training/platforms/detail/common.hpp"
 
-#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdlib>
+#include <future>
+#include <map>
+#include <random>
 #include <set>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace troupe::training {
 
@@ -26,15 +34,6 @@ Result<Communicators> share_memory(std::span<const GpuMember> members, const Gro
   for (const auto& member : members)
     devices.push_back(member.device);
   return collectives::make_shared_cuda_group(devices, place.collective);
-}
-
-/// Refuses groups that NCCL between nodes does not support.
-Status check_between_nodes(const GroupPlace& place) {
-  if (place.apart)
-    return fail(Errc::unsupported,
-                "CUDA workers of several nodes cannot synchronize batch norm yet; set "
-                "model.sync_batch_norm to false");
-  return {};
 }
 
 /// Whether NCCL copies between GPUs of one process through its own buffers. Only reads the
@@ -63,6 +62,95 @@ Status open_memory(std::span<const GpuMember> members, std::span<const int> read
   return {};
 }
 
+/// One rank's data, as it is sent. Text ends with a zero.
+struct GpuClaim {
+  std::array<char, 64> gpu = {}; ///< unique GPU identifier
+  std::array<char, 256> node = {};
+  collectives::NcclId id = {}; ///< of the group: rank 0's is used
+  std::uint64_t process = 0;   ///< a random number, one for each process
+  std::int32_t device = 0;     ///< the GPU's index in that process
+};
+
+using Claims = std::vector<GpuClaim>;
+
+template <std::size_t N>
+void write_text(std::array<char, N>& to, std::string_view text) {
+  text.copy(to.data(), N - 1);
+}
+
+std::uint64_t this_process() {
+  static const auto number = [] {
+    std::random_device chance;
+    return (std::uint64_t{chance()} << 32) | chance();
+  }();
+  return number;
+}
+
+/// Sends a rank's claim and returns all of them. Blocks until all ranks have sent theirs.
+Result<Claims> tell(const GpuClaim& mine, int rank, const GroupPlace& place) {
+  TROUPE_TRY(const auto communicator, collectives::connect_tcp({.member = rank,
+                                                                .endpoints = place.endpoints,
+                                                                .group = place.name + " claims",
+                                                                .timeout = place.collective,
+                                                                .connect_timeout = place.connect},
+                                                               place.connection_group));
+  Claims all(place.endpoints.size());
+  auto claim = mine;
+  cpu::HostStream stream{{.name = "claims"}};
+  communicator->all_gather(stream, {&claim, sizeof claim, DType::u8}, all.data());
+  TROUPE_TRY(stream.synchronize());
+  return all;
+}
+
+/// Returns the claims of all ranks in rank order, on every node. `id`: the group's id, created on
+/// rank 0's node. Precondition: place.connection_group is set. Error: network if a rank does not
+/// connect.
+Result<Claims> exchange_claims(std::span<const GpuMember> members, const GroupPlace& place,
+                               const collectives::NcclId& id) {
+  std::vector<std::future<Result<Claims>>> telling;
+  for (const auto& member : members) {
+    GpuClaim mine{.id = id, .process = this_process(), .device = member.device->info().index};
+    write_text(mine.gpu, member.device->info().id);
+    write_text(mine.node, place.node);
+    telling.push_back(std::async(std::launch::async, [mine, rank = member.rank, &place] {
+      return tell(mine, rank, place);
+    }));
+  }
+  Claims claims;
+  for (auto& each : telling) { // also waits for all of them before returning
+    TROUPE_TRY(claims, each.get());
+  }
+  return claims;
+}
+
+/// Returns the indices of the GPUs with a rank in this process.
+std::vector<int> gpus_of_this_process(std::span<const GpuClaim> claims) {
+  std::vector<int> gpus;
+  for (const auto& claim : claims)
+    if (claim.process == this_process())
+      gpus.push_back(claim.device);
+  return gpus;
+}
+
+/// Checks that each rank has its own GPU. NCCL refuses two ranks on one GPU without naming their
+/// nodes. Error: unsupported, with ranks and nodes; the higher rank is at fault.
+Status check_one_gpu_each(std::span<const GpuClaim> claims) {
+  std::map<std::string_view, std::size_t> owners; // rank, by GPU
+  for (std::size_t rank = 0; rank < claims.size(); ++rank) {
+    const auto& claim = claims[rank];
+    const auto [owner, first] = owners.try_emplace(claim.gpu.data(), rank);
+    if (!first)
+      return failure({Errc::unsupported,
+                      fmt::format("ranks {} (node {}) and {} (node {}) share the GPU {}, but NCCL "
+                                  "needs one for each rank; give each daemon different GPUs "
+                                  "(CUDA_VISIBLE_DEVICES), and lower devices.count to their number",
+                                  owner->second, claims[owner->second].node.data(), rank,
+                                  claim.node.data(), claim.gpu.data()),
+                      {.node = claim.node.data()}});
+  }
+  return {};
+}
+
 struct Agreement {
   collectives::NcclId id = {};
   std::vector<int> gpus = {}; ///< indices of this process's GPUs that have a rank of the group
@@ -88,9 +176,11 @@ Result<Agreement> agree(const collectives::NcclLibrary& library, std::span<const
 } // namespace
 
 Result<Communicators> GpuGroups::make(std::span<const GpuMember> members, const GroupPlace& place) {
-  if (place.connection_group)
-    TROUPE_TRY(check_between_nodes(place));
-  else if (place.apart || !one_each(members))
+  if (place.connection_group && place.apart)
+    return fail(Errc::unsupported,
+                "CUDA workers of several nodes cannot synchronize batch norm yet; set "
+                "model.sync_batch_norm to false");
+  if (!place.connection_group && (place.apart || !one_each(members)))
     return share_memory(members, place);
   return connect(members, place);
 }

@@ -1,12 +1,20 @@
 /// Communicators of workers on GPUs.
 #pragma once
 
-#include "training/platforms/detail/gpu_claims.hpp"
+#include "collectives/nccl/nccl_communicator.hpp"
+#include "gpu/cuda_device.hpp"
+#include "training/platforms/platform.hpp"
 
 #include <map>
 #include <memory>
+#include <span>
 
 namespace troupe::training {
+
+struct GpuMember {
+  std::shared_ptr<gpu::CudaDevice> device;
+  int rank = 0; ///< in the group
+};
 
 class GpuGroups {
 public:

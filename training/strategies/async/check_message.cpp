@@ -131,14 +131,13 @@ Status check_copy(const Message& message, const MessageRules& rules, const Messa
 
 MessageRules message_rules(const ModelState& state, int slices, Version first) {
   MessageRules rules{.plan = &state.layout().plan(),
+                     .absent = state.layout().frozen_buckets(),
                      .ranks = state.layout().strategy().world_size,
                      .slices = slices,
                      .staleness = state.layout().strategy().async.staleness,
                      .predicts = state.layout().strategy().async.prediction,
                      .first = first,
                      .scales_loss = state.loss_scale() != nullptr};
-  for (const auto& bucket : state.layout().plan().buckets)
-    rules.absent.push_back(state.layout().is_frozen(bucket));
   if (state.statistics().commits())
     rules.statistic_elements = state.layout().storage().statistic_elements;
   if (const auto* const shard_replica = state.shard_replica())

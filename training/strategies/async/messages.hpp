@@ -4,6 +4,7 @@
 #pragma once
 
 #include "collectives/point_to_point/message.hpp"
+#include "core/fail.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -36,9 +37,9 @@ struct Pull {
   ParameterVersion have; ///< version that the sender already has
   Version wanted = 0;    ///< step that the parameters are for
 
-  static constexpr auto kind = MessageKind::pull;
   collectives::Message to_message() const {
-    return {.header = {std::int64_t(kind), have.version, have.predicted, have.arrived, wanted}};
+    return {.header = {std::int64_t(MessageKind::pull), have.version, have.predicted, have.arrived,
+                       wanted}};
   }
   static Pull of(const collectives::Message& message) {
     const auto& h = message.header;
@@ -51,9 +52,9 @@ struct Pull {
 struct Parameters {
   ParameterVersion at;
 
-  static constexpr auto kind = MessageKind::parameters;
   collectives::Message to_message() const {
-    return {.header = {std::int64_t(kind), at.version, at.predicted, at.arrived}};
+    return {
+        .header = {std::int64_t(MessageKind::parameters), at.version, at.predicted, at.arrived}};
   }
   static Parameters of(const collectives::Message& message) {
     const auto& h = message.header;
@@ -69,10 +70,9 @@ struct Gradients {
   Version read = 0; ///< version of the owner's parameters that the gradients were computed with
   float scale = 1;  ///< of the loss
 
-  static constexpr auto kind = MessageKind::gradients;
   collectives::Message to_message() const {
-    return {.header = {std::int64_t(kind), step, slice, std::int64_t(bucket), read,
-                       std::bit_cast<std::int32_t>(scale)}};
+    return {.header = {std::int64_t(MessageKind::gradients), step, slice, std::int64_t(bucket),
+                       read, std::bit_cast<std::int32_t>(scale)}};
   }
   static Gradients of(const collectives::Message& message) {
     const auto& h = message.header;
@@ -93,6 +93,15 @@ inline MessageKind kind_of(const collectives::Message& message) {
 }
 inline std::int64_t step_of(const collectives::Message& message) {
   return message.header[1];
+}
+
+/// Enqueues a copy to new memory for a message's values. Error: out_of_memory.
+inline Result<BufferPtr> copy_for_message(Device& device, Stream& stream, const float* values,
+                                          std::size_t elements) {
+  const auto bytes = elements * sizeof(float);
+  TROUPE_TRY(auto buffer, device.allocate(bytes, collectives::message_memory(device)));
+  device.copy(stream, buffer->data(), values, bytes);
+  return buffer;
 }
 
 } // namespace troupe::training

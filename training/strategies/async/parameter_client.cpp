@@ -45,14 +45,6 @@ Status ParameterClient::take_scale(float scale) {
   return {};
 }
 
-Result<BufferPtr> ParameterClient::copy(const float* values, std::size_t elements) {
-  const auto bytes = elements * sizeof(float);
-  TROUPE_TRY(auto buffer, rank_state().device().allocate(
-                              bytes, collectives::message_memory(rank_state().device())));
-  rank_state().device().copy(stream(), buffer->data(), values, bytes);
-  return buffer;
-}
-
 void ParameterClient::send(std::vector<Message> message) {
   stream().on_complete([point_to_point = point_to_point_,
                         message = std::move(message)](const Status& status) mutable {
@@ -81,7 +73,9 @@ Result<std::uint64_t> ParameterClient::give(const Bucket& bucket, std::size_t nu
     one.from = item.worker;
     one.to = owner;
     one.bytes = elements * sizeof(float);
-    TROUPE_TRY(one.values, copy(all + static_cast<std::size_t>(owner) * elements, elements));
+    TROUPE_TRY(one.values,
+               copy_for_message(rank_state().device(), stream(),
+                                all + static_cast<std::size_t>(owner) * elements, elements));
     bytes += owner == rank_state().rank ? 0 : one.bytes;
     message.push_back(std::move(one));
   }
@@ -91,7 +85,8 @@ Result<std::uint64_t> ParameterClient::give(const Bucket& bucket, std::size_t nu
 
 Result<std::uint64_t> ParameterClient::give_statistics(std::int64_t step) {
   const auto elements = state().layout().storage().statistic_elements;
-  TROUPE_TRY(const auto values, copy(state().statistics().values(), elements));
+  TROUPE_TRY(const auto values, copy_for_message(rank_state().device(), stream(),
+                                                 state().statistics().values(), elements));
   std::vector<Message> message;
   for (int rank = 0; rank < std::ssize(read_); ++rank) {
     auto one = message_of_step(MessageKind::statistics, step);

@@ -39,7 +39,6 @@ private:
   RankState& rank_state() const { return *rank_state_; }
   ModelState& state() const { return *rank_state_->state; }
   Stream& stream() const { return *rank_state_->communication; }
-  Result<BufferPtr> copy(const float* values, std::size_t elements);
   Status take_scale(float scale);
   /// Sends after the work enqueued on the stream so far.
   void send(std::vector<collectives::Message> message);

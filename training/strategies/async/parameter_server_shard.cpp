@@ -10,8 +10,7 @@ using collectives::MessagePtr;
 
 ParameterServerShard::ParameterServerShard(std::shared_ptr<RankState> rank_state,
                                            GradientReducerSetup reducer)
-    : rank_state_{std::move(rank_state)}, slices_{reducer.slice_assignment.slices()},
-      reducer_{std::move(reducer)} {}
+    : rank_state_{std::move(rank_state)}, reducer_{std::move(reducer)} {}
 
 Result<std::shared_ptr<ParameterServerShard>>
 ParameterServerShard::create(GradientReducerSetup reducer) {
@@ -25,12 +24,11 @@ ParameterServerShard::create(GradientReducerSetup reducer) {
 }
 
 Status ParameterServerShard::allocate() {
-  StepSumOptions options{.slices = slices_,
-                         .in_order = async().staleness == 0,
-                         .stored = state().layout().stored(),
-                         .compensates = async().policy == StaleGradients::compensated};
-  for (const auto& bucket : state().layout().plan().buckets)
-    options.absent.push_back(state().layout().is_frozen(bucket));
+  const StepSumOptions options{.slices = reducer_.slice_assignment().slices(),
+                               .in_order = async().staleness == 0,
+                               .stored = state().layout().stored(),
+                               .absent = state().layout().frozen_buckets(),
+                               .compensates = async().policy == StaleGradients::compensated};
   for (std::int64_t i = 0; i <= async().staleness; ++i) {
     TROUPE_TRY(auto sum, StepSum::create(rank_state_->device(), state().layout().plan(), options));
     sums_.push_back(std::move(sum));
@@ -49,11 +47,8 @@ Status ParameterServerShard::allocate() {
 }
 
 Result<BufferPtr> ParameterServerShard::copy(const float* values) {
-  const auto bytes = state().layout().plan().shard_elements() * sizeof(float);
-  TROUPE_TRY(auto buffer, rank_state_->device().allocate(
-                              bytes, collectives::message_memory(rank_state_->device())));
-  rank_state_->device().copy(stream(), buffer->data(), values, bytes);
-  return buffer;
+  return copy_for_message(rank_state_->device(), stream(), values,
+                          state().layout().plan().shard_elements());
 }
 
 Result<BufferPtr> ParameterServerShard::copy_of_gradients() {

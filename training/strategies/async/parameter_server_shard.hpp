@@ -3,11 +3,9 @@
 /// Sends no messages.
 #pragma once
 
-#include "metrics/records/reads.hpp"
+#include "metrics/records/step.hpp"
 #include "training/strategies/async/weight_prediction.hpp"
 
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -74,7 +72,6 @@ private:
   const AsyncConfig& async() const { return state().layout().strategy().async; }
 
   std::shared_ptr<RankState> rank_state_; ///< its communication stream is the owner's stream
-  int slices_;
   GradientReducer reducer_;
   Version version_ = 0;
   float scale_ = 1;

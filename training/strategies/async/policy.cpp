@@ -5,20 +5,13 @@
 
 namespace troupe::training {
 
-namespace {
-
 /// Ranks agree because a two-phase commit applies shards: a committed step is on all of them. Only
 /// a single rank sums by this plan: it has no parameter server and applies its own sums.
-StepPlan plan_async(const Strategy& /*strategy*/, std::int64_t /*step*/) {
-  return {};
-}
-
-std::int64_t async_window(const Strategy& strategy) {
-  return strategy.world_size == 1 ? grants_ahead : strategy.async.staleness + 1;
-}
-
-} // namespace
-
-constexpr StepRules async_rules = {.plan = plan_async, .window = async_window};
+constexpr StepRules async_rules = {
+    .plan = [](const Strategy& /*strategy*/, std::int64_t /*step*/) { return StepPlan{}; },
+    .window =
+        [](const Strategy& strategy) {
+          return strategy.world_size == 1 ? grants_ahead : strategy.async.staleness + 1;
+        }};
 
 } // namespace troupe::training

@@ -71,11 +71,9 @@ std::int64_t next_round(const Strategy& strategy, int fragment, std::int64_t ste
 }
 
 std::vector<Fragment> fragments_of(const ModelState& state) {
-  std::vector<bool> is_frozen;
-  for (const auto& bucket : state.layout().plan().buckets)
-    is_frozen.push_back(state.layout().is_frozen(bucket));
-  return fragments_of(state.layout().plan(), state.layout().strategy(),
-                      state.layout().storage().unit_elements, is_frozen);
+  const auto& layout = state.layout();
+  return fragments_of(layout.plan(), layout.strategy(), layout.storage().unit_elements,
+                      layout.frozen_buckets());
 }
 
 std::vector<Fragment> fragments_of(const FlatPlan& plan, const Strategy& strategy,

@@ -6,21 +6,13 @@
 
 namespace troupe::training {
 
-namespace {
-
-/// Rounds are counted from step 0, wherever a run begins.
-StepPlan plan_local_sgd(const Strategy& strategy, std::int64_t step) {
-  const bool sums = strategy.world_size == 1 || step < strategy.rounds.after;
-  return {.sums = sums, .agrees = sums || (step + 1) % strategy.rounds.steps == 0};
-}
-
-/// A rank that is ahead waits for the others only at the end of a round.
-std::int64_t local_sgd_window(const Strategy& strategy) {
-  return strategy.rounds.steps + grants_ahead;
-}
-
-} // namespace
-
-constexpr StepRules local_sgd_rules = {.plan = plan_local_sgd, .window = local_sgd_window};
+/// Rounds are counted from step 0, wherever a run begins. A rank that is ahead waits for the others
+/// only at the end of a round.
+constexpr StepRules local_sgd_rules = {
+    .plan = [](const Strategy& strategy, std::int64_t step) -> StepPlan {
+      const bool sums = strategy.world_size == 1 || step < strategy.rounds.after;
+      return {.sums = sums, .agrees = sums || (step + 1) % strategy.rounds.steps == 0};
+    },
+    .window = [](const Strategy& strategy) { return strategy.rounds.steps + grants_ahead; }};
 
 } // namespace troupe::training

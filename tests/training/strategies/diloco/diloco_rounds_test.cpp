@@ -2,6 +2,7 @@
 // scalar replay of all sent messages, and are the same on all ranks after each round.
 #include "core/config/config.hpp"
 #include "core/random.hpp"
+#include "tests/support/single_node_job.hpp"
 #include "training/generation.hpp"
 #include "training/strategies/diloco/fragments.hpp"
 #include "training/strategies/diloco/round_registry.hpp"
