@@ -2,17 +2,18 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
-#include "actors/roles/detail/async_steps.hpp"
 #include "actors/roles/detail/checkpoint_progress.hpp"
 #include "actors/roles/detail/joined_ranks.hpp"
-#include "actors/roles/detail/run_tally.hpp"
-#include "actors/roles/detail/sample_turn.hpp"
 #include "actors/roles/detail/step_progress.hpp"
+#include "actors/roles/detail/step_votes.hpp"
+#include "core/config/checkpoint.hpp"
 #include "core/config/cluster.hpp"
 #include "data/slice_balancer.hpp"
+#include "data/work_items.hpp"
 #include "metrics/report/earlier_run.hpp"
 #include "metrics/trace.hpp"
 #include "training/job_plan.hpp"
+#include "training/test_results.hpp"
 
 #include <chrono>
 #include <functional>
@@ -24,6 +25,80 @@
 #include <vector>
 
 namespace troupe::actors {
+
+/// Tracks the best evaluation of a run (checkpoint.best).
+struct BestSoFar {
+  BestMetric metric = BestMetric::none;
+  std::optional<double> value = {}; ///< empty: there is none yet
+
+  /// Returns whether these results are better than all before. If so, the next ones are compared
+  /// with them.
+  bool beat(const training::TestResults& results) {
+    const bool higher = metric == BestMetric::accuracy;
+    const auto& now = higher ? results.accuracy : results.loss;
+    if (metric == BestMetric::none || !now)
+      return false;
+    if (value && !(higher ? *now > *value : *now < *value))
+      return false;
+    value = now;
+    return true;
+  }
+};
+
+/// Covers the generations of this process, with the steps and checkpoints that were added.
+struct RunTotals {
+  metrics::StepSums steps = {};
+  std::int64_t committed = 0;            ///< steps of the whole run
+  double seconds = 0;                    ///< since the first step, without this generation
+  double collective = 0, overlapped = 0; ///< seconds
+  metrics::RunSummary summary = {};      ///< with the counts of its checkpoints
+  BestSoFar best = {};
+  std::int64_t sampled = -1;    ///< number of steps after which the last text sample was written
+  metrics::EarlierRun run = {}; ///< the run so far, for the next generation
+
+  /// Continues with the next generation. Of the summary, the counts of checkpoints stay.
+  void begin(const metrics::RunInfo& info, const metrics::EarlierRun& before) {
+    const auto earlier = std::exchange(summary, {info});
+    summary.checkpoints = earlier.checkpoints;
+    summary.checkpoint_failures = earlier.checkpoint_failures;
+    summary.checkpoint_seconds = earlier.checkpoint_seconds;
+    summary.checkpoint = earlier.checkpoint;
+    summary.loss = before.loss;
+    summary.test_loss = before.test_loss;
+    summary.accuracy = before.accuracy;
+    run = before;
+  }
+  void add(const metrics::StepRecord& step, const CollectiveTime& time) {
+    collective += time.total;
+    overlapped += time.overlapped;
+    run.epoch.add(step);
+    steps.add(step);
+    summary.loss = step.loss;
+    static_cast<metrics::LossScaling&>(summary) = step;
+  }
+  /// Returns the record of an epoch with its evaluation, if there was one, and the epoch's steps.
+  metrics::EpochRecord end_epoch(metrics::EpochRecord row) {
+    const auto epoch = std::exchange(run.epoch, {});
+    row.train_loss = ratio(epoch.loss, static_cast<double>(epoch.steps));
+    row.train_accuracy = epoch.accuracy();
+    row.seconds = epoch.seconds + row.test_seconds.value_or(0);
+    if (row.test_seconds) {
+      summary.test_loss = row.test_loss;
+      summary.accuracy = row.test_accuracy;
+    }
+    return row;
+  }
+  void add(const metrics::CheckpointRecord& checkpoint) {
+    summary.checkpoint_seconds += checkpoint.pause_seconds;
+    summary.parameters_sha256 = checkpoint.parameters_sha256;
+    ++(checkpoint.failure ? summary.checkpoint_failures : summary.checkpoints);
+    if (!checkpoint.failure)
+      summary.checkpoint = checkpoint.path;
+  }
+  double samples_per_second() const {
+    return ratio(static_cast<double>(steps.samples), steps.seconds);
+  }
+};
 
 struct CoordinatorSetup {
   training::JobPlan plan;
@@ -86,27 +161,35 @@ private:
     finishing,
     ended
   };
+  struct AsyncSteps {
+    data::WorkItems items;
+    StepVotes votes;
+    bool assigns_later = false; ///< assign_again() is scheduled, for the end of a wait tolerance
+  };
+  /// There is memory for one sample.
+  struct Sampling {
+    bool runs = false;      ///< a sample is being gathered or written
+    bool due = false;       ///< take the next sample when that one is written
+    bool concludes = false; ///< conclude when that one is written
+    std::int64_t last = -1; ///< number of steps after which the last sample was begun
+  };
   struct Halts {
-    std::vector<caf::typed_response_promise<void>> promises; ///< wait for the steps in flight
+    std::vector<caf::typed_response_promise<void>> promises = {}; ///< wait for steps in flight
     bool are_saved = false; ///< they also wait for all steps to be on disk
   };
 
   void enter(Phase phase);
   void join(JoinedRank rank);
   void begin_if_ready();
-  void go_on();
   void resume_training();
   void grant();
-  std::int64_t pause() const;
   void commit(const StepReport& report);
   /// Has METRICS record an event.
   void record(RunRecord event) {
     self_->send(setup_.metrics, atom::record_v,
                 std::make_shared<const RunRecord>(std::move(event)));
   }
-  void record_recovery();
   void record_step(const std::vector<StepReport>& reports);
-  bool needs_one_state() const;
   void reach_pause();
   bool synchronize();
   std::function<void()> after(std::size_t answers, std::function<void()> then);
@@ -115,7 +198,6 @@ private:
   void assign_again();
   bool assigns_to(std::int32_t rank) const;
   void complete(std::int32_t rank, Pass pass);
-  void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
   void count_evaluation(const EvaluationReport& report);
   void sample_if_due();
@@ -139,11 +221,10 @@ private:
   void answer_halts();
   RunTotalsPtr release();
   void suspect(const Error& error);
-  void fail(const Error& error) { fail(error, others_may_go_on(error)); }
+  void fail(const Error& error);
   void fail(Error error, bool others_go_on);
-  bool others_may_go_on(const Error& error) const;
   void end_failed(Error error);
-  void end(std::string_view status);
+  void end(std::string_view status, std::optional<Error> error = {});
   JobStatus status() const;
 
   coordinator_actor::pointer self_;
@@ -153,12 +234,12 @@ private:
   StepProgress steps_;
   data::SliceBalancer balancer_;
   std::optional<AsyncSteps> async_;
-  bool synchronizes_ = false; ///< ranks are synchronizing
-  SampleTurn samples_;
+  Sampling sampling_;
   CheckpointProgress checkpoints_;
-  Clock::time_point made_ = Clock::now(), evaluation_begin_ = made_;
   std::vector<EvaluationReport> evaluations_;
-  RunTally tally_;
+  RunTotals totals_; ///< with this generation's
+  Clock::time_point made_ = Clock::now(), begin_ = made_, last_commit_ = begin_,
+                    evaluation_begin_ = begin_;
   Halts halts_;
   bool is_void_ = false;        ///< the generation is over
   bool reported_ = false;       ///< a failed rank was reported to MEMBERSHIP

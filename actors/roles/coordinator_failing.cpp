@@ -13,8 +13,19 @@ namespace troupe::actors {
 void CoordinatorState::suspect(const Error& error) {
   if (setup_.generation.nodes.size() == 1)
     return fail(error);
-  if (ranks_.interrupt(error.where.rank))
+  const bool is_first = ranks_.interrupted.empty();
+  ranks_.interrupted.insert(error.where.rank);
+  if (is_first)
     self_->run_delayed(setup_.timeouts.detection, [this, error] { fail(error); });
+}
+
+/// The others may continue without the node that failed, or try again. Errors of other kinds are
+/// the job's: every node would have them.
+void CoordinatorState::fail(const Error& error) {
+  constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
+                                 Errc::network, Errc::internal,      Errc::io};
+  const bool is_early = phase_ == Phase::joining && !is_between_nodes(error.code);
+  fail(error, setup_.membership && !is_early && std::ranges::count(broken, error.code) > 0);
 }
 
 /// If the others go on, MEMBERSHIP decides how.
@@ -26,7 +37,7 @@ void CoordinatorState::fail(Error error, bool others_go_on) {
   if (where.node.empty() && setup_.generation.has(where.rank))
     where.node = setup_.generation.node_of(where.rank).address;
   if (where.step < 0 && !where.actor.empty() && phase_ != Phase::joining)
-    where.step = phase_ == Phase::training ? steps_.committed() : steps_.committed() - 1;
+    where.step = phase_ == Phase::training ? steps_.committed : steps_.committed - 1;
   if (!others_go_on)
     return end_failed(std::move(error));
   if (std::exchange(reported_, true))
@@ -34,8 +45,7 @@ void CoordinatorState::fail(Error error, bool others_go_on) {
   SharedFailure failure{error};
   // A collective fails for all ranks that have reached it. So, after the longest time that a
   // collective may take, the ranks that have reported no failure have not reached it.
-  if (is_between_nodes(error.code) &&
-      Clock::now() - tally_.last_commit() >= setup_.timeouts.collective)
+  if (is_between_nodes(error.code) && Clock::now() - last_commit_ >= setup_.timeouts.collective)
     failure.behind = ranks_.nodes_behind();
   self_
       ->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number,
@@ -43,22 +53,13 @@ void CoordinatorState::fail(Error error, bool others_go_on) {
       .then([] {}, [this, error](const caf::error&) { end_failed(error); });
 }
 
-/// Whether the others may continue without the node that failed, or try again. Errors of other
-/// kinds are the job's: every node would have them.
-bool CoordinatorState::others_may_go_on(const Error& error) const {
-  constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
-                                 Errc::network, Errc::internal,      Errc::io};
-  const bool is_early = phase_ == Phase::joining && !is_between_nodes(error.code);
-  return setup_.membership && !is_early && std::ranges::count(broken, error.code) > 0;
-}
-
 void CoordinatorState::end_failed(Error error) {
   if (phase_ == Phase::ended || is_void_)
     return;
-  if (steps_.committed() == 0)
+  if (steps_.committed == 0)
     error = before_first_step(std::move(error));
-  tally_.fail(std::move(error));
-  end("failed");
+  totals_.summary.error = error.to_string();
+  end("failed", std::move(error));
 }
 
 } // namespace troupe::actors

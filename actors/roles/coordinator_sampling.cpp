@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace troupe::actors {
 
 /// Runs after an evaluation and before a checkpoint. Waits for the last sample, because GENERATOR
@@ -12,10 +14,11 @@ namespace troupe::actors {
 void CoordinatorState::sample_if_due() {
   if (phase_ == Phase::ended) // while the last sample was written
     return;
-  if (!setup_.plan.sample_due(steps_.committed()) || samples_.has(steps_.committed()))
+  if (!setup_.plan.sample_due(steps_.committed) || sampling_.last == steps_.committed)
     return save_if_due();
   enter(Phase::sampling);
-  if (samples_.begin())
+  sampling_.due = sampling_.runs;
+  if (!std::exchange(sampling_.runs, true))
     take_chunks(0, ChunkUse::sample, [this](const ShardOutcome&) { write_sample(); });
 }
 
@@ -23,17 +26,17 @@ void CoordinatorState::sample_if_due() {
 void CoordinatorState::write_sample() {
   if (phase_ == Phase::ended)
     return;
-  samples_.gathered(steps_.committed());
-  self_->request(setup_.generator, caf::infinite, atom::generate_v, steps_.committed())
+  sampling_.last = steps_.committed;
+  self_->request(setup_.generator, caf::infinite, atom::generate_v, steps_.committed)
       .then(
           [this](const GeneratedRecordPtr& sample) {
             if (phase_ == Phase::ended)
               return;
-            tally_.sampled(sample->step);
+            totals_.sampled = sample->step;
             record(*sample);
             sample_ended();
           },
-          [this, step = steps_.committed()](const caf::error& error) { not_sampled(step, error); });
+          [this, step = steps_.committed](const caf::error& error) { not_sampled(step, error); });
   save_if_due();
 }
 
@@ -52,10 +55,10 @@ void CoordinatorState::not_sampled(std::int64_t step, const caf::error& error) {
 }
 
 void CoordinatorState::sample_ended() {
-  samples_.ended();
-  if (samples_.take_sample())
+  sampling_.runs = false;
+  if (std::exchange(sampling_.due, false))
     sample_if_due();
-  else if (samples_.take_end())
+  else if (std::exchange(sampling_.concludes, false))
     conclude();
   else if (!halts_.promises.empty() && phase_ == Phase::training)
     grant();

@@ -19,15 +19,16 @@ double now() {
 void CoordinatorState::assign_work() {
   if (phase_ != Phase::training)
     return;
-  if (!halts_.promises.empty() && steps_.is_idle())
+  if (!halts_.promises.empty() && steps_.committed == steps_.granted)
     return answer_halts();
   // Steps that have begun are finished.
-  const auto limit = halts_.promises.empty() ? std::min(pause(), steps_.committed() + setup_.window)
-                                             : steps_.granted();
+  const auto limit = halts_.promises.empty()
+                         ? std::min(steps_.pause(balancer_), steps_.committed + setup_.window)
+                         : steps_.granted;
   const auto& slice_assignment = balancer_.slice_assignment();
   async_->items.grant(limit);
   for (const auto& item : async_->items.assign(now()))
-    self_->send(ranks_.at(item.worker).worker, atom::assign_v,
+    self_->send(ranks_.all.at(item.worker).worker, atom::assign_v,
                 slice_assignment.pass_of(item.step) + item.slice);
   steps_.grant(async_->items.begun());
   assign_again();
@@ -68,22 +69,15 @@ void CoordinatorState::complete(std::int32_t rank, Pass pass) {
   apply();
 }
 
-void CoordinatorState::propose(std::int32_t rank, std::int64_t step,
-                               const training::StepResults& results) {
-  if (!assigns_to(rank))
-    return;
-  if (const auto of_all = async_->votes.propose(rank, step, results))
-    for (const auto& [number, to] : ranks_)
-      self_->send(to.parameter_server(), atom::decided_v, step, *of_all);
-}
-
 /// Has the next step applied if all its slices are computed and all ranks have voted for it.
 void CoordinatorState::apply() {
-  const auto step = async_->take_agreed();
-  if (!step)
+  const auto step = async_->items.applied();
+  if (!async_->items.is_complete() || !async_->votes.agree(step))
     return;
-  for (const auto& [number, rank] : ranks_)
-    self_->send(rank.parameter_server(), atom::advance_v, *step);
+  async_->votes.close(step);
+  async_->items.apply();
+  for (const auto& [number, rank] : ranks_.all)
+    self_->send(rank.parameter_server(), atom::advance_v, step);
 }
 
 } // namespace troupe::actors

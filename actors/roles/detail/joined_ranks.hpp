@@ -2,12 +2,17 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
+#include "actors/membership/blame.hpp"
+#include "actors/roles/detail/step_summary.hpp"
 #include "training/node_assignment.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -31,56 +36,103 @@ struct JoinedRank {
   parameter_server_actor parameter_server() const {
     return caf::actor_cast<parameter_server_actor>(shard_manager);
   }
-  void add(const StepReport& report);
-  metrics::WorkerSummary summary(double step_seconds) const;
+  void add(const StepReport& report) {
+    ++steps;
+    busy += report.worker.busy;
+    data_wait += report.worker.data_wait;
+    collectives += collective_time(report) - report.overlapped;
+    optimizer += report.optimizer;
+    ready_batches = report.worker.ready_batches;
+    memory = report.memory;
+  }
+  metrics::WorkerSummary summary(double step_seconds) const {
+    const auto peak = [this](MemoryKind kind) {
+      return memory.peak[static_cast<std::size_t>(kind)];
+    };
+    return {.rank = info.rank,
+            .device = info.device,
+            .peak_memory_bytes = memory.total_peak,
+            .parameter_bytes = peak(MemoryKind::parameters),
+            .gradient_bytes = peak(MemoryKind::gradients),
+            .optimizer_bytes = peak(MemoryKind::optimizer),
+            .busy_ratio = ratio(seconds(busy), step_seconds),
+            .memory = memory,
+            .steps = steps,
+            .step_seconds = step_seconds,
+            .compute_seconds = seconds(busy),
+            .data_wait_seconds = seconds(data_wait),
+            .collective_seconds = seconds(collectives),
+            .optimizer_seconds = seconds(optimizer),
+            .ready_batches = ready_batches,
+            .memory_limit_bytes = info.memory_bytes,
+            .peak_operations = info.peak_operations};
+  }
 };
 
-class JoinedRanks {
-public:
-  /// `generation` must outlive it. Peak rates were measured before `first_step`, when the devices
-  /// were opened.
-  JoinedRanks(const training::GenerationRecord& generation, std::int64_t first_step)
-      : generation_{generation}, measured_{first_step} {}
+struct JoinedRanks {
+  const training::GenerationRecord& generation;
+  std::int64_t measured; ///< number of steps after which peak rates were last measured
+  std::map<std::int32_t, JoinedRank> all = {};
+  std::set<std::int32_t> interrupted = {}; ///< have reported a failure between ranks
 
-  void join(JoinedRank rank) {
-    auto& place = ranks_[rank.info.rank];
-    place = std::move(rank);
-  }
-  bool are_all() const { return std::ssize(ranks_) == generation_.world_size(); }
-  bool has(std::int32_t rank) const { return ranks_.contains(rank); }
-  const JoinedRank& at(std::int32_t rank) const { return ranks_.at(rank); }
-  std::size_t size() const { return ranks_.size(); }
-  auto begin() const { return ranks_.begin(); }
-  auto end() const { return ranks_.end(); }
+  bool are_all() const { return std::ssize(all) == generation.world_size(); }
   /// The first rank of each node.
-  std::vector<const JoinedRank*> one_per_node() const;
-
-  /// Adds a report of a rank that has joined.
-  void add(const StepReport& report) { ranks_.at(report.rank).add(report); }
-  /// Notes that a rank has reported a failure between ranks. Returns whether it is the first one.
-  bool interrupt(std::int32_t rank) {
-    const bool is_first = interrupted_.empty();
-    interrupted_.insert(rank);
-    return is_first;
+  std::vector<const JoinedRank*> one_per_node() const {
+    std::vector<const JoinedRank*> firsts;
+    for (const auto& [rank, joined] : all)
+      if (rank == generation.node_of(rank).first_rank)
+        firsts.push_back(&joined);
+    return firsts;
   }
-  /// Returns the addresses of the nodes that have not reached the collective in which others fail.
-  std::vector<std::string> nodes_behind() const;
-
-  /// Whether peak rates were not yet measured after this number of steps. They are from now on.
-  bool must_measure(std::int64_t steps) { return std::exchange(measured_, steps) != steps; }
-  void take_peak(std::int32_t rank, double operations);
+  /// Returns the addresses of the nodes that have not reached the collective in which others
+  /// fail.
+  std::vector<std::string> nodes_behind() const {
+    std::vector<std::pair<std::string, std::int64_t>> reached;
+    for (const auto& place : generation.nodes) {
+      auto least = std::numeric_limits<std::int64_t>::max();
+      for (auto rank = place.first_rank; rank < place.first_rank + place.workers; ++rank)
+        if (const auto joined = all.find(rank); joined != all.end())
+          least = std::min(least, 2 * joined->second.steps + (interrupted.contains(rank) ? 1 : 0));
+      reached.emplace_back(place.address, least);
+    }
+    return find_behind(reached);
+  }
+  void take_peak(std::int32_t rank, double operations) {
+    for (auto& [other, joined] : all)
+      if (generation.index_of(other) == generation.index_of(rank))
+        joined.info.peak_operations = std::max(joined.info.peak_operations, operations);
+  }
   /// Sums over the devices of all ranks; 0 if one is unknown.
-  double peak_operations() const;
-
+  double peak_operations() const {
+    double sum = 0;
+    for (const auto& [rank, joined] : all) {
+      if (joined.info.peak_operations <= 0)
+        return 0;
+      sum += joined.info.peak_operations;
+    }
+    return sum;
+  }
   /// `version`: of the nodes' program.
-  std::vector<metrics::NodeRecord> node_statuses(const std::string& version) const;
-  WorkerSummaries summaries(double step_seconds) const;
-
-private:
-  const training::GenerationRecord& generation_;
-  std::map<std::int32_t, JoinedRank> ranks_;
-  std::set<std::int32_t> interrupted_;
-  std::int64_t measured_; ///< number of steps after which peak rates were last measured
+  std::vector<metrics::NodeRecord> node_statuses(const std::string& version) const {
+    std::vector<metrics::NodeRecord> nodes;
+    for (const auto& place : generation.nodes)
+      nodes.push_back(
+          {.name = place.host, .address = place.address, .version = version, .state = "joining"});
+    for (const auto& [rank, joined] : all) {
+      auto& node = nodes[generation.index_of(rank)];
+      node.page = joined.info.metrics;
+      node.state = "active";
+      node.devices.push_back(joined.info.device);
+      node.ranks.push_back(rank);
+    }
+    return nodes;
+  }
+  WorkerSummaries summaries(double step_seconds) const {
+    WorkerSummaries workers;
+    for (const auto& [rank, joined] : all)
+      workers.push_back(joined.summary(step_seconds));
+    return workers;
+  }
 };
 
 } // namespace troupe::actors
