@@ -26,10 +26,13 @@ std::string data_difference(const RankInfo& there, const CoordinatorSetup& here)
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
     : self_{self}, setup_{std::move(setup)}, ranks_{setup_.generation, setup_.first_step},
-      steps_{setup_.plan, setup_.generation.world_size(), setup_.first_step}, balancer_{std::move(
-                                                                                  setup_.balancer)},
-      checkpoints_{.writers = setup_.is_sharded ? steps_.ranks : 1,
-                   .wanted = setup_.takes_over && setup_.plan.saves()},
+      steps_{.plan = setup_.plan,
+             .ranks = setup_.generation.world_size(),
+             .committed = setup_.first_step},
+      balancer_{std::move(setup_.balancer)}, checkpoints_{.writers =
+                                                              setup_.is_sharded ? steps_.ranks : 1,
+                                                          .wanted = setup_.takes_over &&
+                                                                    setup_.plan.saves()},
       totals_{setup_.totals} {
   totals_.begin(setup_.info, setup_.before);
   if (totals_.sampled <= setup_.first_step) // else the sample is written again
@@ -53,10 +56,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       },
       [this](atom::step_committed, const StepReport& report) { commit(report); },
       [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
-      [this](atom::measure, std::int32_t rank, double peak) {
-        if (setup_.generation.has(rank))
-          ranks_.take_peak(rank, peak);
-      },
+      [this](atom::measure, std::int32_t rank, double peak) { ranks_.take_peak(rank, peak); },
       [this](atom::saved, const ShardOutcome& part) { count_shard(part); },
       [this](atom::failed, const Error& error) {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
@@ -150,7 +150,7 @@ void CoordinatorState::join(JoinedRank rank) {
 }
 
 void CoordinatorState::begin_if_ready() {
-  if (phase_ != Phase::joining || !promise_ || !ranks_.are_all())
+  if (phase_ != Phase::joining || !promise_ || std::ssize(ranks_.all) != steps_.ranks)
     return;
   begin_ = Clock::now();
   for (const auto* rank : ranks_.one_per_node())
@@ -193,11 +193,10 @@ void CoordinatorState::grant() {
 }
 
 void CoordinatorState::commit(const StepReport& report) {
-  const auto from = ranks_.all.find(report.rank);
-  if (from == ranks_.all.end())
+  if (!ranks_.all.contains(report.rank))
     return; // the sender is no role of this generation
   const auto step = report.worker.step;
-  from->second.add(report);
+  ranks_.all.at(report.rank).add(report);
   balancer_.add(report.rank, report.worker.busy);
   if (!steps_.add(report) || phase_ == Phase::ended)
     return;
@@ -286,7 +285,6 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
                                       all.right.ratio()};
   record(totals_.end_epoch({.epoch = setup_.plan.epoch_of(steps_.committed - 1),
                             .step = steps_.committed - 1,
-                            .time = std::chrono::system_clock::now(),
                             .test_loss = results.loss,
                             .test_accuracy = results.accuracy,
                             .test_seconds = seconds(Clock::now() - evaluation_begin_)}));

@@ -79,6 +79,7 @@ struct RunTotals {
   /// Returns the record of an epoch with its evaluation, if there was one, and the epoch's steps.
   metrics::EpochRecord end_epoch(metrics::EpochRecord row) {
     const auto epoch = std::exchange(run.epoch, {});
+    row.time = std::chrono::system_clock::now();
     row.train_loss = ratio(epoch.loss, static_cast<double>(epoch.steps));
     row.train_accuracy = epoch.accuracy();
     row.seconds = epoch.seconds + row.test_seconds.value_or(0);
@@ -165,6 +166,9 @@ private:
     data::WorkItems items;
     StepVotes votes;
     bool assigns_later = false; ///< assign_again() is scheduled, for the end of a wait tolerance
+
+    /// The time of `items`.
+    static double now() { return seconds(Clock::now().time_since_epoch()); }
   };
   /// There is memory for one sample.
   struct Sampling {
@@ -189,6 +193,7 @@ private:
     self_->send(setup_.metrics, atom::record_v,
                 std::make_shared<const RunRecord>(std::move(event)));
   }
+  void record_recovery();
   void record_step(const std::vector<StepReport>& reports);
   void reach_pause();
   bool synchronize();
@@ -211,7 +216,6 @@ private:
   void take_chunks(std::int32_t rank, ChunkUse use,
                    const std::function<void(const ShardOutcome&)>& then, std::uint64_t index = 0);
   void count_shard(const ShardOutcome& part);
-  void written(metrics::CheckpointRecord outcome);
   void conclude();
   std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
   void finish();

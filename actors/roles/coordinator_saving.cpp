@@ -86,22 +86,23 @@ void CoordinatorState::take_chunks(std::int32_t rank, ChunkUse use,
 }
 
 void CoordinatorState::count_shard(const ShardOutcome& part) {
-  if (checkpoints_.add(part))
-    self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, checkpoints_.parts)
-        .then([this](const metrics::CheckpointRecord& outcome) { written(outcome); },
-              not_saved("checkpointer"));
-}
-
-void CoordinatorState::written(metrics::CheckpointRecord outcome) {
-  checkpoints_.end(outcome, Clock::now());
-  totals_.add(outcome);
-  record(std::move(outcome));
-  if (std::exchange(checkpoints_.due, false))
-    save_if_due();
-  else if (phase_ == Phase::finishing)
-    conclude();
-  else if (!halts_.promises.empty() && phase_ != Phase::evaluating && phase_ != Phase::sampling)
-    resume_training();
+  if (!checkpoints_.add(part))
+    return;
+  self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, checkpoints_.parts)
+      .then(
+          [this](metrics::CheckpointRecord outcome) {
+            checkpoints_.end(outcome, Clock::now());
+            totals_.add(outcome);
+            record(std::move(outcome));
+            if (std::exchange(checkpoints_.due, false))
+              save_if_due();
+            else if (phase_ == Phase::finishing)
+              conclude();
+            else if (!halts_.promises.empty() && phase_ != Phase::evaluating &&
+                     phase_ != Phase::sampling)
+              resume_training();
+          },
+          not_saved("checkpointer"));
 }
 
 /// Computes the digest of the last parameters if no checkpoint has it, and ends the job.
@@ -124,7 +125,7 @@ void CoordinatorState::finish() {
     return end_failed(*std::move(ending_));
   auto& failure = checkpoints_.failure;
   if (!failure)
-    return end(steps_.is_complete() ? "completed" : "stopped");
+    return end(steps_.committed == setup_.plan.total_steps() ? "completed" : "stopped");
   failure->message = "the last checkpoint was not written: " + failure->message;
   end_failed(*std::move(failure));
 }

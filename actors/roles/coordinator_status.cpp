@@ -8,26 +8,22 @@
 
 namespace troupe::actors {
 
-namespace {
-
-metrics::RecoveryRecord recovery_of(const CoordinatorSetup& setup,
-                                    std::chrono::nanoseconds since_made) {
-  const auto& change = setup.generation.change;
-  return {.time = std::chrono::system_clock::now(),
-          .generation = setup.generation.number,
-          .reason = change.reason,
-          .is_loss = change.is_loss,
-          .step = setup.first_step,
-          .steps_repeated = std::max<std::int64_t>(0, setup.totals.committed - setup.first_step),
-          .world_size = setup.generation.world_size(),
-          .detect = change.detect,
-          .halt = change.halt,
-          .heal = setup.heal,
-          .connect = setup.connect,
-          .first_step = seconds(since_made)};
+void CoordinatorState::record_recovery() {
+  const auto& change = setup_.generation.change;
+  record(metrics::RecoveryRecord{
+      .time = std::chrono::system_clock::now(),
+      .generation = setup_.generation.number,
+      .reason = change.reason,
+      .is_loss = change.is_loss,
+      .step = setup_.first_step,
+      .steps_repeated = std::max<std::int64_t>(0, setup_.totals.committed - setup_.first_step),
+      .world_size = setup_.generation.world_size(),
+      .detect = change.detect,
+      .halt = change.halt,
+      .heal = setup_.heal,
+      .connect = setup_.connect,
+      .first_step = seconds(Clock::now() - made_)});
 }
-
-} // namespace
 
 void CoordinatorState::record_step(const std::vector<StepReport>& reports) {
   CollectiveTime collective;
@@ -56,11 +52,9 @@ void CoordinatorState::record_step(const std::vector<StepReport>& reports) {
   totals_.add(row, collective);
   record(std::move(row));
   if (setup_.plan.epoch_ends(step + 1) && !setup_.plan.evaluation_due(step + 1))
-    record(totals_.end_epoch({.epoch = setup_.plan.epoch_of(step),
-                              .step = step,
-                              .time = std::chrono::system_clock::now()}));
+    record(totals_.end_epoch({.epoch = setup_.plan.epoch_of(step), .step = step}));
   if (step == setup_.first_step && !setup_.generation.is_first())
-    record(recovery_of(setup_, Clock::now() - made_));
+    record_recovery();
   tell_workers_status();
 }
 

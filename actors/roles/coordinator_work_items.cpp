@@ -1,20 +1,10 @@
 // COORDINATOR in asynchronous training: assigns slices to free ranks, but none of a step that
 // exceeds the staleness, and has a step applied when all owners have all its gradients.
 #include "actors/roles/coordinator.hpp"
-#include "actors/roles/detail/step_summary.hpp"
 
 #include <fmt/format.h>
 
 namespace troupe::actors {
-
-namespace {
-
-/// The time of WorkItems.
-double now() {
-  return seconds(std::chrono::steady_clock::now().time_since_epoch());
-}
-
-} // namespace
 
 void CoordinatorState::assign_work() {
   if (phase_ != Phase::training)
@@ -27,7 +17,7 @@ void CoordinatorState::assign_work() {
                          : steps_.granted;
   const auto& slice_assignment = balancer_.slice_assignment();
   async_->items.grant(limit);
-  for (const auto& item : async_->items.assign(now()))
+  for (const auto& item : async_->items.assign(AsyncSteps::now()))
     self_->send(ranks_.all.at(item.worker).worker, atom::assign_v,
                 slice_assignment.pass_of(item.step) + item.slice);
   steps_.grant(async_->items.begun());
@@ -36,7 +26,7 @@ void CoordinatorState::assign_work() {
 
 /// Rounds up: a call a moment too early would find nothing to assign.
 void CoordinatorState::assign_again() {
-  const auto from = now();
+  const auto from = AsyncSteps::now();
   const auto next = async_->items.again(from);
   if (!next || std::exchange(async_->assigns_later, true))
     return;
@@ -65,7 +55,7 @@ void CoordinatorState::complete(std::int32_t rank, Pass pass) {
          fmt::format("the worker reported slice {} of step {}, which was not assigned to it",
                      item.slice, item.step + 1),
          {.actor = "worker", .rank = rank}});
-  async_->items.complete(item, now());
+  async_->items.complete(item, AsyncSteps::now());
   apply();
 }
 

@@ -75,7 +75,6 @@ struct JoinedRanks {
   std::map<std::int32_t, JoinedRank> all = {};
   std::set<std::int32_t> interrupted = {}; ///< have reported a failure between ranks
 
-  bool are_all() const { return std::ssize(all) == generation.world_size(); }
   /// The first rank of each node.
   std::vector<const JoinedRank*> one_per_node() const {
     std::vector<const JoinedRank*> firsts;
@@ -99,7 +98,7 @@ struct JoinedRanks {
   }
   void take_peak(std::int32_t rank, double operations) {
     for (auto& [other, joined] : all)
-      if (generation.index_of(other) == generation.index_of(rank))
+      if (generation.has(rank) && generation.index_of(other) == generation.index_of(rank))
         joined.info.peak_operations = std::max(joined.info.peak_operations, operations);
   }
   /// Sums over the devices of all ranks; 0 if one is unknown.

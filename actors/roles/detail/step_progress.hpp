@@ -24,8 +24,7 @@ struct StepProgress {
   double seconds = 0;              ///< total over the generation's steps
   std::map<std::int64_t, std::vector<StepReport>> reports = {}; ///< by step
 
-  bool is_complete() const { return committed == plan.total_steps(); }
-  bool is_over() const { return is_complete() || stopping; }
+  bool is_over() const { return committed == plan.total_steps() || stopping; }
   /// Returns the step at which training pauses next: all steps below it are committed then.
   std::int64_t pause(const data::SliceBalancer& balancer) const {
     if (stopping)
