@@ -45,7 +45,7 @@ struct BestSoFar {
   }
 };
 
-/// Covers the generations of this process, with the steps and checkpoints that were added.
+/// The totals of a run in this process. Each COORDINATOR adds to them and passes them to the next.
 struct RunTotals {
   metrics::StepSums steps = {};
   std::int64_t committed = 0;            ///< steps of the whole run
@@ -166,9 +166,7 @@ private:
     data::WorkItems items;
     StepVotes votes;
     bool assigns_later = false; ///< assign_again() is scheduled, for the end of a wait tolerance
-
-    /// The time of `items`.
-    static double now() { return seconds(Clock::now().time_since_epoch()); }
+    static double now() { return seconds(Clock::now().time_since_epoch()); } ///< for `items`
   };
   /// There is memory for one sample.
   struct Sampling {

@@ -13,9 +13,7 @@ namespace troupe::actors {
 void CoordinatorState::suspect(const Error& error) {
   if (setup_.generation.nodes.size() == 1)
     return fail(error);
-  const bool is_first = ranks_.interrupted.empty();
-  ranks_.interrupted.insert(error.where.rank);
-  if (is_first)
+  if (ranks_.interrupted.insert(error.where.rank).second && ranks_.interrupted.size() == 1)
     self_->run_delayed(setup_.timeouts.detection, [this, error] { fail(error); });
 }
 

@@ -14,7 +14,6 @@ namespace troupe::actors {
 
 /// There is memory for one snapshot. So while it is written, the next checkpoint has to wait.
 struct CheckpointProgress {
-  using Time = std::chrono::steady_clock::time_point;
   std::int32_t writers;        ///< number of ranks that write a part
   bool wanted = false;         ///< at any step
   bool writing = false;        ///< a snapshot is being written
@@ -23,7 +22,7 @@ struct CheckpointProgress {
   std::int64_t hashed = -1;    ///< number of steps after which the summary's digest was taken
   CheckpointShards parts = {}; ///< of the one in progress
   CheckpointShards next = {};  ///< results for the next one
-  Time pause_begin = {};
+  std::chrono::steady_clock::time_point pause_begin = {};
   std::optional<double> paused = {}; ///< seconds of the pause for the one in progress
   std::optional<Error> failure = {}; ///< why the newest one was not written
 
@@ -46,7 +45,7 @@ struct CheckpointProgress {
     return std::ssize(parts.parts) == writers;
   }
   /// Completes the outcome. The last checkpoint is written while nothing trains.
-  void end(metrics::CheckpointRecord& outcome, Time now) {
+  void end(metrics::CheckpointRecord& outcome, std::chrono::steady_clock::time_point now) {
     writing = false;
     outcome.pause_seconds = std::exchange(paused, {}).value_or(seconds(now - pause_begin));
     if (!outcome.parameters_sha256.empty())

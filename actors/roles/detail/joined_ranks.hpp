@@ -46,9 +46,7 @@ struct JoinedRank {
     memory = report.memory;
   }
   metrics::WorkerSummary summary(double step_seconds) const {
-    const auto peak = [this](MemoryKind kind) {
-      return memory.peak[static_cast<std::size_t>(kind)];
-    };
+    const auto peak = [&](MemoryKind of) { return memory.peak[static_cast<std::size_t>(of)]; };
     return {.rank = info.rank,
             .device = info.device,
             .peak_memory_bytes = memory.total_peak,
