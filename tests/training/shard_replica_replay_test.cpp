@@ -6,6 +6,7 @@
 #include "tests/support/tested_device.hpp"
 #include "training/platforms/platforms.hpp"
 #include "training/reducer/reducer.hpp"
+#include "training/reducer/roll_forward.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -163,31 +164,28 @@ public:
     rank_state_->replicate_group =
         collectives::make_single_rank_communicator(rank_state_->compiled->device);
     load();
-    reducer_.emplace(
-        GradientReducerSetup{.rank_state = rank_state_,
-                             .slice_assignment = {static_cast<int>(ranks * passes), ranks},
-                             .votes = true,
-                             .replica_distance = 1,
-                             .clip_norm = of.clip_norm,
-                             .loss_scale = scale,
-                             .optimizer = [taken = of.optimizer](std::int64_t step) {
-                               auto arguments = taken;
-                               arguments.step = step + 1;
-                               return arguments;
-                             }});
+    setup_ = {.rank_state = rank_state_,
+              .slice_assignment = {static_cast<int>(ranks * passes), ranks},
+              .votes = true,
+              .replica_distance = 1,
+              .clip_norm = of.clip_norm,
+              .loss_scale = scale,
+              .optimizer = [taken = of.optimizer](std::int64_t step) {
+                auto arguments = taken;
+                arguments.step = step + 1;
+                return arguments;
+              }};
+    reducer_.emplace(setup_);
   }
 
   void step(std::int64_t step) {
-    done_.step = step;
+    done_.plan = reducer_->step_plan(step);
     for (auto pass = step * passes; pass < (step + 1) * passes; ++pass)
       for (const auto& bucket : reducer_->plan().buckets)
         backward(bucket, pass);
-    reducer_->finish_step(step, &found_, done_);
+    reducer_->finish_step(&found_, done_);
   }
-  void publish() {
-    for (const auto& bucket : reducer_->plan().buckets)
-      reducer_->publish(bucket, done_);
-  }
+  void publish() { reducer_->publish_rest(done_); }
   /// Waits for the step. The host's optimizer is waited for either at a publication or here.
   Status end() {
     const auto ended = reducer_->last_stream().synchronize();
@@ -206,13 +204,13 @@ public:
     }
     device.zero(stream, &state().scratch()->clip_factor, sizeof(float));
   }
-  Status roll_forward(std::int64_t step) { return reducer_->roll_forward(step); }
+  Status roll_forward(std::int64_t step) { return training::roll_forward(setup_, step); }
 
   std::int64_t steps() const { return read(&state().scratch()->steps); }
   std::int64_t prepared_steps() const { return read(&state().scratch()->prepared_steps); }
   LossScaleState loss_scale() const { return read(state().loss_scale()); }
   const ModelState& state() const { return *rank_state_->state; }
-  const Collectives& done() const { return done_; }
+  const StepWork& done() const { return done_; }
 
   std::vector<float> shard() const { return values(state().buffers().part()); }
   std::vector<float> copy() const { return values(*state().shard_replica()); }
@@ -234,10 +232,9 @@ private:
       const auto fresh = gradients(unit, pass);
       rank_state_->device().copy(*rank_state_->communication, state().buffers().gradients(unit),
                                  fresh->data(), fresh->bytes());
-      reducer_->accumulate(unit, pass);
+      reducer_->accumulate(unit, pass, done_.plan);
     }
-    if (reducer_->sums(pass))
-      reducer_->reduce(bucket, pass, done_);
+    reducer_->finish_bucket(bucket, pass, done_);
   }
 
   /// Returns gradients in device memory, which live as long as this object.
@@ -277,8 +274,9 @@ private:
   std::vector<BufferPtr> made_;
   std::shared_ptr<DeafAtVote> group_;
   std::shared_ptr<RankState> rank_state_ = std::make_shared<RankState>();
+  GradientReducerSetup setup_;
   std::optional<GradientReducer> reducer_;
-  Collectives done_;
+  StepWork done_;
   StepResults found_;
 };
 

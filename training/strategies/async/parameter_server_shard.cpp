@@ -8,23 +8,21 @@ namespace troupe::training {
 
 using collectives::MessagePtr;
 
-ParameterServerShard::ParameterServerShard(std::shared_ptr<RankState> rank_state,
-                                           GradientReducerSetup reducer)
-    : rank_state_{std::move(rank_state)}, reducer_{std::move(reducer)} {}
+ParameterServerShard::ParameterServerShard(const GradientReducerSetup& reducer)
+    : rank_state_{reducer.rank_state}, step_{reducer} {}
 
 Result<std::shared_ptr<ParameterServerShard>>
 ParameterServerShard::create(GradientReducerSetup reducer) {
   auto rank_state = std::make_shared<RankState>(*reducer.rank_state);
   rank_state->communication = rank_state->owner;
-  reducer.rank_state = rank_state;
-  std::shared_ptr<ParameterServerShard> owner{
-      new ParameterServerShard{std::move(rank_state), std::move(reducer)}};
-  TROUPE_TRY(owner->allocate());
+  reducer.rank_state = std::move(rank_state);
+  std::shared_ptr<ParameterServerShard> owner{new ParameterServerShard{reducer}};
+  TROUPE_TRY(owner->allocate(reducer));
   return owner;
 }
 
-Status ParameterServerShard::allocate() {
-  const StepSumOptions options{.slices = reducer_.slice_assignment().slices(),
+Status ParameterServerShard::allocate(const GradientReducerSetup& reducer) {
+  const StepSumOptions options{.slices = reducer.slice_assignment.slices(),
                                .in_order = async().staleness == 0,
                                .stored = state().layout().stored(),
                                .absent = state().layout().frozen_buckets(),
@@ -34,7 +32,7 @@ Status ParameterServerShard::allocate() {
     sums_.push_back(std::move(sum));
   }
   if (async().prediction) {
-    TROUPE_TRY(prediction_, WeightPrediction::create(rank_state_, reducer_));
+    TROUPE_TRY(prediction_, WeightPrediction::create(reducer));
   }
   auto& device = rank_state_->device();
   device.copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
@@ -43,6 +41,7 @@ Status ParameterServerShard::allocate() {
   TROUPE_TRY(auto begun_with, copy(state().buffers().owned_parameters().data()));
   TROUPE_TRY(stream().synchronize());
   versions_[version_] = std::move(begun_with);
+  step_.begin(version_);
   return {};
 }
 
@@ -123,7 +122,7 @@ void ParameterServerShard::keep_replica(const MessagePtr& message) {
 
 Result<std::vector<metrics::SliceRead>>
 ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
-  reducer_.apply_prepared(version_, found.get());
+  step_.apply(found.get());
   applied_ = found;
   sum_of(version_).begin();
   TROUPE_TRY(auto next, copy(state().buffers().owned_parameters().data()));
@@ -132,6 +131,7 @@ ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
   auto reads = std::move(counted_[version_]);
   counted_.erase(version_);
   next_ = {++version_, std::move(next)};
+  step_.begin(version_);
   return reads;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "metrics/records/step.hpp"
+#include "training/strategies/async/async_step.hpp"
 #include "training/strategies/async/weight_prediction.hpp"
 
 #include <deque>
@@ -40,10 +41,8 @@ public:
   Result<BufferPtr> copy_of_gradients();
   /// Enqueues: stores the gradients of the shard that this rank replicates.
   void keep_replica(const collectives::MessagePtr& message);
-  /// As GradientReducer's; they enqueue.
-  bool finds() const { return reducer_.finds(version_); }
-  void find(StepResults* found) { reducer_.find(version_, found); }
-  void prepare(const StepResults* of_all) { reducer_.prepare(of_all); }
+  /// The next step.
+  const AsyncStep& step() const { return step_; }
   /// Enqueues: applies the next step. Returns which version each gradient was computed with. Error:
   /// out_of_memory.
   Result<std::vector<metrics::SliceRead>> apply(const std::shared_ptr<StepResults>& found);
@@ -60,8 +59,8 @@ public:
   Result<BufferPtr> parameters(const ParameterVersion& at);
 
 private:
-  ParameterServerShard(std::shared_ptr<RankState> rank_state, GradientReducerSetup reducer);
-  Status allocate();
+  explicit ParameterServerShard(const GradientReducerSetup& reducer);
+  Status allocate(const GradientReducerSetup& reducer);
   Result<BufferPtr> copy(const float* values);
   std::size_t place_of(std::int64_t step) const {
     return static_cast<std::size_t>(step % std::ssize(sums_));
@@ -74,7 +73,7 @@ private:
   const AsyncConfig& async() const { return state().layout().strategy().async; }
 
   std::shared_ptr<RankState> rank_state_; ///< its communication stream is the owner's stream
-  GradientReducer reducer_;
+  AsyncStep step_;                        ///< that follows version_
   Version version_ = 0;
   float scale_ = 1;
   std::shared_ptr<StepResults> applied_; ///< results of the last step

@@ -7,11 +7,10 @@
 
 namespace troupe::training {
 
-Result<WeightPrediction> WeightPrediction::create(std::shared_ptr<RankState> rank_state,
-                                                  const GradientReducer& reducer) {
-  WeightPrediction made{std::move(rank_state), reducer};
-  auto& device = made.rank_state_->device();
-  const auto bytes = reducer.plan().shard_elements() * sizeof(float);
+Result<WeightPrediction> WeightPrediction::create(const GradientReducerSetup& setup) {
+  WeightPrediction made{setup};
+  auto& device = setup.rank_state->device();
+  const auto bytes = made.state().layout().plan().shard_elements() * sizeof(float);
   TROUPE_TRY(made.copy_.parameters, device.allocate(bytes, MemoryKind::parameters));
   for (const auto& slot : made.state().buffers().part().inner_slots()) {
     TROUPE_TRY(auto copy, device.allocate(slot.size_bytes(), MemoryKind::optimizer));
@@ -21,7 +20,7 @@ Result<WeightPrediction> WeightPrediction::create(std::shared_ptr<RankState> ran
 }
 
 void WeightPrediction::begin() {
-  auto& device = rank_state_->device();
+  auto& device = setup_.rank_state->device();
   device.copy(stream(), copy_.parameters->data(), state().buffers().owned_parameters().data(),
               copy_.parameters->bytes());
   const auto slots = state().buffers().part().inner_slots();
@@ -30,15 +29,15 @@ void WeightPrediction::begin() {
 }
 
 Status WeightPrediction::add(std::int64_t step, StepSum& sum) {
-  auto& device = rank_state_->device();
-  const auto& plan = reducer_->plan();
+  auto& device = setup_.rank_state->device();
+  const auto& plan = state().layout().plan();
   TROUPE_TRY(auto values,
              device.allocate(copy_.parameters->bytes(), collectives::message_memory(device)));
   if (predicted_.empty())
     begin();
   for (std::size_t bucket = 0; bucket < plan.buckets.size(); ++bucket)
-    reducer_->apply_to(copy_, plan.buckets[bucket], step, sum.so_far(stream(), bucket),
-                       std::max(sum.added(bucket), 1));
+    optimizer_.apply_to(copy_, plan.buckets[bucket], sum.so_far(stream(), bucket),
+                        setup_.arguments(step, std::max(sum.added(bucket), 1)));
   device.copy(stream(), values->data(), copy_.parameters->data(), values->bytes());
   stream().on_complete([values](const Status&) {}); // keeps the values alive for the stream
   predicted_.push_back(std::move(values));

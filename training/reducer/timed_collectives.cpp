@@ -1,0 +1,57 @@
+#include "training/reducer/timed_collectives.hpp"
+
+#include <utility>
+
+namespace troupe::training {
+
+using collectives::Values;
+using metrics::CollectiveKind;
+
+TimedCollectives::TimedCollectives(std::shared_ptr<RankState> rank_state, metrics::Track row)
+    : rank_state_{std::move(rank_state)}, row_{std::move(row)} {}
+
+void TimedCollectives::run(collectives::Communicator& communicator, CollectiveKind kind,
+                           std::size_t bytes, StepWork& done, const std::function<void()>& call,
+                           std::string_view of) const {
+  const auto before = communicator.traffic();
+  auto begin = stream().record();
+  {
+    const auto span = row_.span(stream(), {metrics::SpanKind::collective, metrics::to_string(kind),
+                                           of, done.plan.step, bytes});
+    call();
+  }
+  done.done.push_back({kind, std::move(begin), stream().record(), communicator.traffic() - before});
+}
+
+void TimedCollectives::all_reduce(collectives::Communicator& group, const Values& values,
+                                  StepWork& done, std::string_view of) const {
+  run(
+      group, CollectiveKind::all_reduce, values.bytes(), done,
+      [&] { group.all_reduce(stream(), values); }, of);
+}
+
+void TimedCollectives::broadcast(const Values& values, StepWork& done, std::string_view of) const {
+  auto& world = *rank_state_->world;
+  run(
+      world, CollectiveKind::broadcast, values.bytes(), done,
+      [&] { world.broadcast(stream(), values, 0); }, of);
+}
+
+Values TimedCollectives::as_sent(float* values, std::size_t elements, DType type,
+                                 std::size_t place) const {
+  if (type == DType::f32)
+    return {values, elements};
+  return {rank_state_->state->buffers().wire() + place * size_of(type), elements, type};
+}
+
+void TimedCollectives::narrow(const float* values, const Values& to) const {
+  if (to.type != DType::f32)
+    rank_state_->device().narrow(stream(), values, to.data, to.type, to.elements);
+}
+
+void TimedCollectives::widen(const Values& sent, float* to) const {
+  if (sent.type != DType::f32)
+    rank_state_->device().widen(stream(), sent.data, sent.type, to, sent.elements);
+}
+
+} // namespace troupe::training
