@@ -221,9 +221,9 @@ void AsyncShardManagerState::find() {
   if (const auto replicated = replicated_.extract(owner_->version()))
     owner_->keep_replica(replicated.mapped());
   found_ = std::make_shared<training::StepResults>();
-  if (!owner_->step().finds())
+  if (!owner_->finds())
     return prepare(owner_->version(), {}); // no rank proposes results
-  owner_->step().find(found_.get());
+  owner_->find(found_.get());
   when_done(owner_->stream(),
             [coordinator = coordinator(), rank = rank_state().rank, step = owner_->version(),
              found = found_] { caf::anon_send(coordinator, atom::propose_v, rank, step, *found); });
@@ -233,7 +233,7 @@ void AsyncShardManagerState::find() {
 void AsyncShardManagerState::prepare(std::int64_t step, const training::StepResults& of_all) {
   stage_ = Stage::preparing;
   of_all_ = std::make_shared<training::StepResults>(of_all);
-  owner_->step().prepare(of_all_.get());
+  owner_->prepare(of_all_.get());
   when_done(owner_->stream(),
             [coordinator = coordinator(), rank = rank_state().rank, step, kept = of_all_] {
               caf::anon_send(coordinator, atom::vote_v, rank, step);

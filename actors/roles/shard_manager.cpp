@@ -193,20 +193,17 @@ void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& 
   pass_ = pass;
   rank_state().communication->wait(event);
   const auto step = slice_assignment().step_of(pass);
-  reducer_.accumulate(unit, pass, work_of(step).plan);
+  auto& work = work_of(step);
+  reducer_.accumulate(unit, pass, work.plan);
   const auto& bucket = reducer_.plan().buckets[bucket_of(unit)];
-  if (unit == bucket.units.first)
-    finish_bucket(pass, bucket, event);
+  if (unit == bucket.units.first) {
+    last_reduced_ = reducer_.finish_bucket(bucket, pass, work);
+    if (strategy().divides_gradients)
+      release(event);
+  }
   if (unit == 0 && slice_assignment().ends_step(pass))
     finish_step(step);
   answer_requests();
-}
-
-void ShardManagerState::finish_bucket(Pass pass, const training::Bucket& bucket,
-                                      const EventPtr& event) {
-  last_reduced_ = reducer_.finish_bucket(bucket, pass, work_of(slice_assignment().step_of(pass)));
-  if (strategy().divides_gradients)
-    release(event);
 }
 
 void ShardManagerState::finish_step(std::int64_t step) {
@@ -304,9 +301,6 @@ void ShardManagerState::synchronize_if_settled() {
   if (rounds_)
     rounds_->synchronize(synchronization->steps, weight());
   reducer_.synchronize();
-  training::StepWork of_no_step;
-  for (const auto& bucket : reducer_.plan().buckets)
-    reducer_.publish(bucket, of_no_step);
   when_copied(synchronization->steps, nullptr,
               [promise = synchronization->promise]() mutable { promise.deliver(); });
 }

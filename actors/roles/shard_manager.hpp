@@ -62,7 +62,6 @@ private:
   bool takes_place(const ParameterRequest& request) const;
 
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) override;
-  void finish_bucket(Pass pass, const training::Bucket& bucket, const EventPtr& event);
   void finish_step(std::int64_t step);
   void commit_if_done(std::int64_t step);
   StepReport report_of(const InFlightStep& in_flight) const;

@@ -7,8 +7,8 @@ namespace troupe::training {
 void RankAverage::average_all(OptimizerAtRound optimizer, StepResults* found) const {
   double* const norm = &state().scratch()->squared_norm;
   if (found) {
-    add_squared_parameters(static_cast<double>(slices()) / slice_assignment_.slices());
-    rank_state_.world->all_reduce(stream(), {norm, 1, DType::f64});
+    add_squared_parameters(static_cast<double>(slices()) / setup.slice_assignment.slices());
+    setup.rank_state->world->all_reduce(stream(), {norm, 1, DType::f64});
     device().copy(stream(), &found->mean_square, norm, sizeof *norm);
   }
   for (const auto& bucket : state().layout().plan().buckets)
@@ -18,7 +18,12 @@ void RankAverage::average_all(OptimizerAtRound optimizer, StepResults* found) co
     add_squared_parameters(1);
     device().copy(stream(), &found->square_of_mean, norm, sizeof *norm);
   }
-  average_optimizer(optimizer);
+  for (const auto& slot : state().buffers().part().inner_slots()) {
+    if (optimizer == OptimizerAtRound::reset)
+      device().zero(stream(), slot.data(), slot.size_bytes());
+    if (optimizer == OptimizerAtRound::averaged)
+      average(slot.data(), slot.size(), "optimizer");
+  }
   average_rest();
 }
 
@@ -27,27 +32,18 @@ void RankAverage::average_rest() const {
     average(state().statistics().values(), elements, "statistics");
   // Takes rank 0's scale, because a scale is a power of two and a mean need not be.
   if (auto* const scale = state().loss_scale())
-    rank_state_.world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
+    setup.rank_state->world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
 }
 
 /// Rounds the result, because the mean of values of a narrow type need not be a value of that type.
 void RankAverage::average(float* values, std::size_t elements, std::string_view what) const {
-  if (!slice_assignment_.is_even())
+  if (!setup.slice_assignment.is_even())
     device().scale(stream(), values, static_cast<float>(slices()), elements);
-  collectives_.all_reduce(*rank_state_.world, {values, elements}, done_, what);
-  const auto all =
-      slice_assignment_.is_even() ? slice_assignment_.world_size() : slice_assignment_.slices();
+  collectives.all_reduce(*setup.rank_state->world, {values, elements}, work, what);
+  const auto all = setup.slice_assignment.is_even() ? setup.slice_assignment.world_size()
+                                                    : setup.slice_assignment.slices();
   device().scale(stream(), values, static_cast<float>(1.0 / all), elements);
   device().round(stream(), values, state().layout().stored(), elements);
-}
-
-void RankAverage::average_optimizer(OptimizerAtRound how) const {
-  for (const auto& slot : state().buffers().part().inner_slots()) {
-    if (how == OptimizerAtRound::reset)
-      device().zero(stream(), slot.data(), slot.size_bytes());
-    if (how == OptimizerAtRound::averaged)
-      average(slot.data(), slot.size(), "optimizer");
-  }
 }
 
 void RankAverage::add_squared_parameters(double weight) const {

@@ -6,16 +6,8 @@
 
 namespace troupe::training {
 
+using collectives::Values;
 using metrics::CollectiveKind;
-
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
-                            int rank) {
-  const auto first = rank / strategy.replica_group * strategy.replica_group;
-  int slices = 0;
-  for (int member = first; member < first + strategy.replica_group; ++member)
-    slices += slice_assignment.slices_of(member);
-  return slices;
-}
 
 GradientReducer::GradientReducer(GradientReducerSetup setup)
     : setup_{std::move(setup)}, collectives_{setup_.rank_state, setup_.row}, optimizer_{setup_},
@@ -51,7 +43,7 @@ void GradientReducer::finish_step(StepResults* found, StepWork& work) {
 }
 
 void GradientReducer::apply_together(StepResults* found, StepWork& work) {
-  const auto taken = arguments(work.plan);
+  const auto taken = setup_.arguments(work.plan);
   auto begin = stream().record();
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", work.plan.step});
@@ -65,8 +57,12 @@ void GradientReducer::apply_together(StepResults* found, StepWork& work) {
     send_statistics(work);
     vote(work);
   }
-  if (host_)
-    apply_on_host(taken, work.plan.step);
+  if (host_) {
+    host_->take_findings(setup_.votes);
+    // The next forward begins with the first units.
+    for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
+      host_->apply(*bucket, taken, setup_.clip_norm.has_value(), work.plan.step);
+  }
   optimizer_.apply_step(taken, found);
   work.updates.emplace_back(std::move(begin), stream().record());
 }
@@ -77,8 +73,7 @@ void GradientReducer::end_round(StepResults* found, StepWork& work) {
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "round", "", work.plan.step});
   if (!work.plan.sums) {
-    RankAverage{rank_state(), setup_.slice_assignment, collectives_, work}.average_all(
-        strategy().rounds.momentum, found);
+    RankAverage{setup_, collectives_, work}.average_all(strategy().rounds.momentum, found);
     if (setup_.votes)
       vote(work);
   }
@@ -99,7 +94,7 @@ void GradientReducer::publish(const Bucket& bucket, StepWork& work) {
 
 void GradientReducer::synchronize() {
   StepWork of_no_step;
-  const RankAverage mean{rank_state(), setup_.slice_assignment, collectives_, of_no_step};
+  const RankAverage mean{setup_, collectives_, of_no_step};
   if (strategy().has_replica_groups())
     mean.average_rest();
   else
@@ -107,6 +102,8 @@ void GradientReducer::synchronize() {
   if (setup_.votes)
     vote(of_no_step);
   state().keep_base(stream());
+  for (const auto& bucket : plan().buckets)
+    publish(bucket, of_no_step);
 }
 
 void GradientReducer::accumulate(UnitId unit, std::int64_t pass, const StepPlan& planned) {
@@ -165,27 +162,25 @@ void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, StepWork&
   float* const all = buffers().gradients(bucket);
   auto& group = *rank_state().shard_group;
   const auto elements = plan().shard_elements(bucket);
-  const auto type = strategy().reduced;
   // If buckets share memory, the padding has stale values of another bucket.
   rank_state().device().zero(stream(), all + bucket.elements - bucket.padding,
                              bucket.padding * sizeof(float));
-  const auto whole = collectives_.as_sent(all, bucket.elements, type);
-  const auto shard = collectives_.as_sent(mine, elements, type, layout().shard() * elements);
-  collectives_.narrow(all, whole);
-  collectives_.run(group, CollectiveKind::reduce_scatter, whole.bytes(), work,
-                   [&] { group.reduce_scatter(stream(), whole.data, shard); });
-  collectives_.widen(shard, mine);
+  collectives_.exchange(group, CollectiveKind::reduce_scatter, strategy().reduced,
+                        {all, bucket.elements}, {mine, elements, layout().shard() * elements}, work,
+                        [&](const Values& whole, const Values& shard) {
+                          group.reduce_scatter(stream(), whole.data, shard);
+                        });
 }
 
 void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, StepWork& work) {
   auto& group = *rank_state().replicate_group;
-  const auto values = collectives_.as_sent(gradients, elements, strategy().reduced);
-  collectives_.narrow(gradients, values);
   const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
-  collectives_.run(group, kind, values.bytes(), work, [&] {
-    strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
-  });
-  collectives_.widen(values, gradients);
+  const SentPart all{gradients, elements};
+  collectives_.exchange(group, kind, strategy().reduced, all, all, work,
+                        [&](const Values& values, const Values&) {
+                          strategy().root_only ? group.reduce(stream(), values, 0)
+                                               : group.all_reduce(stream(), values);
+                        });
 }
 
 /// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower
@@ -201,23 +196,11 @@ void GradientReducer::send_to_replica(const Bucket& bucket, float* gradients, St
   auto& world = *rank_state().world;
   const auto elements = plan().shard_elements(bucket);
   float* const copy = state().shard_replica()->gradients(bucket);
-  const auto mine = collectives_.as_sent(gradients, elements, replica_type());
-  const auto received = collectives_.as_sent(copy, elements, mine.type, elements);
-  collectives_.narrow(gradients, mine);
-  collectives_.run(world, CollectiveKind::shard_replica, mine.bytes(), work,
-                   [&] { world.shift(stream(), mine, received.data, setup_.replica_distance); });
-  collectives_.widen(received, copy);
-}
-
-/// Returns the optimizer's arguments for the slices whose gradients this rank has summed.
-OptimizerArguments GradientReducer::arguments(const StepPlan& planned) const {
-  const auto& slice_assignment = setup_.slice_assignment;
-  int slices = slice_assignment.slices();
-  if (!planned.sums)
-    slices = slice_assignment.slices_of(rank_state().rank);
-  else if (strategy().has_replica_groups())
-    slices = slices_of_replica_group(slice_assignment, strategy(), rank_state().rank);
-  return setup_.arguments(planned.step, slices);
+  collectives_.exchange(world, CollectiveKind::shard_replica, replica_type(), {gradients, elements},
+                        {copy, elements, elements}, work,
+                        [&](const Values& mine, const Values& received) {
+                          world.shift(stream(), mine, received.data, setup_.replica_distance);
+                        });
 }
 
 void GradientReducer::apply(const Bucket& bucket, StepWork& work) {
@@ -225,18 +208,11 @@ void GradientReducer::apply(const Bucket& bucket, StepWork& work) {
   {
     const auto span =
         setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", work.plan.step});
-    optimizer_.apply(part().kept_chunks(bucket), arguments(work.plan));
+    optimizer_.apply(part().kept_chunks(bucket), setup_.arguments(work.plan));
   }
   work.updates.emplace_back(std::move(begin), stream().record());
   if (host_)
-    host_->apply(bucket, arguments(work.plan), false, work.plan.step);
-}
-
-void GradientReducer::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
-  host_->take_findings(setup_.votes);
-  // The next forward starts with the first units.
-  for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
-    host_->apply(*bucket, taken, setup_.clip_norm.has_value(), step);
+    host_->apply(bucket, setup_.arguments(work.plan), false, work.plan.step);
 }
 
 void GradientReducer::await_host(const Bucket& bucket, StepWork& work) {
@@ -289,13 +265,11 @@ void GradientReducer::gather_shards(const Bucket& bucket, StepWork& work) {
   float* const all = buffers().parameters(bucket);
   auto& group = *rank_state().shard_group;
   const auto elements = plan().shard_elements(bucket);
-  const auto type = strategy().gathered;
-  const auto shard = collectives_.as_sent(mine, elements, type, layout().shard() * elements);
-  const auto whole = collectives_.as_sent(all, bucket.elements, type);
-  collectives_.narrow(mine, shard);
-  collectives_.run(group, CollectiveKind::all_gather, whole.bytes(), work,
-                   [&] { group.all_gather(stream(), shard, whole.data); });
-  collectives_.widen(whole, all);
+  collectives_.exchange(group, CollectiveKind::all_gather, strategy().gathered,
+                        {mine, elements, layout().shard() * elements}, {all, bucket.elements}, work,
+                        [&](const Values& shard, const Values& whole) {
+                          group.all_gather(stream(), shard, whole.data);
+                        });
 }
 
 /// Returns the address of this rank's shard. If it is partly offloaded, copies it first to its

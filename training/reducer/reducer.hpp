@@ -13,10 +13,6 @@
 
 namespace troupe::training {
 
-/// Returns the number of slices of a global batch that the rank's replica group has.
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
-                            int rank);
-
 class GradientReducer {
 public:
   explicit GradientReducer(GradientReducerSetup setup);
@@ -51,7 +47,7 @@ public:
   const EventPtr& ready(std::size_t bucket) const { return ready_[bucket]; }
   /// Ends a step within a round with one state on all ranks: the mean of theirs. Replica groups
   /// have already synchronized their parameters (OuterState); here they average only batch norm
-  /// statistics.
+  /// statistics. Publishes the parameters.
   void synchronize();
   /// Returns a stream that finishes after all of the step.
   Stream& last_stream() { return host_ ? host_->join() : stream(); }
@@ -77,14 +73,12 @@ private:
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
   void send_to_replica(const Bucket& bucket, float* gradients, StepWork& work);
   DType replica_type() const;
-  OptimizerArguments arguments(const StepPlan& planned) const;
   void apply(const Bucket& bucket, StepWork& work);
   void apply_together(StepResults* found, StepWork& work);
   void find_overflow(StepWork& work);
   void find_norm(const OptimizerArguments& taken, StepResults* found, StepWork& work);
   void send_statistics(StepWork& work);
   void vote(StepWork& work);
-  void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
   void end_round(StepResults* found, StepWork& work);
   void gather_shards(const Bucket& bucket, StepWork& work);
   void send_parameters(const Bucket& bucket, StepWork& work);

@@ -2,6 +2,15 @@
 
 namespace troupe::training {
 
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
+                            int rank) {
+  const auto first = rank / strategy.replica_group * strategy.replica_group;
+  int slices = 0;
+  for (int member = first; member < first + strategy.replica_group; ++member)
+    slices += slice_assignment.slices_of(member);
+  return slices;
+}
+
 StepPlan GradientReducerSetup::step_plan(std::int64_t step) const {
   const auto& state = *rank_state->state;
   const auto& strategy = state.layout().strategy();
@@ -22,6 +31,16 @@ StepPlan GradientReducerSetup::step_plan(std::int64_t step) const {
   if (gathers && planned.applies_early && !strategy.offloads())
     planned.published_early = (state.layout().plan().elements + 1) / 2;
   return planned;
+}
+
+OptimizerArguments GradientReducerSetup::arguments(const StepPlan& planned) const {
+  const auto& strategy = rank_state->state->layout().strategy();
+  int slices = slice_assignment.slices();
+  if (!planned.sums)
+    slices = slice_assignment.slices_of(rank_state->rank);
+  else if (strategy.has_replica_groups())
+    slices = slices_of_replica_group(slice_assignment, strategy, rank_state->rank);
+  return arguments(planned.step, slices);
 }
 
 } // namespace troupe::training

@@ -14,6 +14,10 @@
 
 namespace troupe::training {
 
+/// Returns the number of slices of a global batch that the rank's replica group has.
+int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
+                            int rank);
+
 struct GradientReducerSetup {
   std::shared_ptr<RankState> rank_state;
   data::SliceAssignment slice_assignment = {};
@@ -31,7 +35,9 @@ struct GradientReducerSetup {
 
   /// Returns what ranks do together in the step. Call when the step begins, and keep the plan.
   StepPlan step_plan(std::int64_t step) const;
-  /// Returns the optimizer's arguments for a sum of the gradients of this many slices.
+  /// Returns the optimizer's arguments for the gradients that this rank sums in a step; for a sum
+  /// over this many slices.
+  OptimizerArguments arguments(const StepPlan& planned) const;
   OptimizerArguments arguments(std::int64_t step, int slices) const {
     auto arguments = optimizer(step);
     arguments.gradient_scale = static_cast<float>(1.0 / slices);

@@ -1,10 +1,11 @@
 #include "training/reducer/shard_optimizer.hpp"
 
+#include "core/fail.hpp"
+
 namespace troupe::training {
 
-ShardOptimizer::ShardOptimizer(const GradientReducerSetup& setup)
-    : rank_state_{setup.rank_state}, clip_norm_{setup.clip_norm}, loss_scale_{setup.loss_scale} {}
-
+/// Gradients are already summed over ranks: a value that was not finite on one rank is found by all
+/// ranks that hold the sum.
 void ShardOptimizer::check_finite() const {
   for (const auto& views : part().chunks())
     device().check_finite(stream(), views.gradients, views.elements,
@@ -27,7 +28,7 @@ void ShardOptimizer::clip() const {
 
 void ShardOptimizer::apply(const std::vector<OptimizerChunk>& chunks,
                            const OptimizerArguments& taken) const {
-  if (state().layout().has_optimizer())
+  if (layout().has_optimizer())
     optimizer_step(device(), stream(), chunks, taken,
                    {clip_norm_ ? &state().scratch()->clip_factor : nullptr, state().loss_scale()});
 }
@@ -35,40 +36,90 @@ void ShardOptimizer::apply(const std::vector<OptimizerChunk>& chunks,
 void ShardOptimizer::apply_step(const OptimizerArguments& taken, StepResults* found) const {
   apply(part().kept_chunks(), taken);
   if (const auto* const replica = state().shard_replica())
-    for (const auto& bucket : state().layout().plan().buckets)
+    for (const auto& bucket : layout().plan().buckets)
       apply(replica->kept_chunks(bucket), taken);
-  end_step(found);
-}
-
-void ShardOptimizer::end_step(StepResults* found) const {
   auto* const scale = state().loss_scale();
   if (scale)
     device().update_loss_scale(stream(), *loss_scale_, scale);
   device().count_update(stream(), &state().scratch()->steps);
   if (!scale)
     return;
-  if (state().layout().strategy().root_only) // only rank 0 knows whether the sums are finite
+  if (layout().strategy().root_only) // only rank 0 knows whether the sums are finite
     rank_state_->world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
   device().copy(stream(), &found->loss_scale, scale, sizeof *scale);
 }
 
-void ShardOptimizer::apply_to(const ShardCopy& copy, const Bucket& bucket, const float* sum,
-                              const OptimizerArguments& taken) const {
-  const auto place = state().layout().plan().shard_offset(bucket);
-  const auto slot = [&](std::size_t number, std::size_t at) {
-    return number < copy.slots.size() ? copy.slots[number]->floats() + at : nullptr;
-  };
-  auto chunks = part().kept_chunks(bucket);
-  for (auto& chunk : chunks) {
-    const auto at =
-        static_cast<std::size_t>(chunk.parameters - state().buffers().owned_parameters().data());
-    chunk.parameters = copy.parameters->floats() + at;
-    chunk.gradients = sum + (at - place);
-    chunk.state0 = slot(0, at);
-    chunk.state1 = slot(1, at);
-    chunk.copies = nullptr;
+void ShardOptimizer::find(const StepPlan& planned, const OptimizerArguments& taken,
+                          StepResults* found) const {
+  for (const auto& bucket : layout().plan().buckets)
+    for (const auto& gap : layout().foreign_gaps(bucket))
+      device().zero(stream(), part().gradients(bucket) + gap.first, gap.elements * sizeof(float));
+  if (auto* const scale = state().loss_scale()) {
+    check_finite();
+    device().copy(stream(), &found->loss_scale, scale, sizeof *scale);
   }
-  optimizer_step(device(), stream(), chunks, taken, {});
+  if (!planned.measures_norm)
+    return;
+  square_gradients(taken);
+  device().copy(stream(), &found->squared_norm, &state().scratch()->squared_norm, sizeof(double));
+}
+
+void ShardOptimizer::prepare(const StepResults* of_all) const {
+  if (auto* const scale = state().loss_scale())
+    device().copy(stream(), &scale->found_inf, &of_all->loss_scale.found_inf, sizeof(float));
+  if (clip_norm_)
+    device().copy(stream(), &state().scratch()->squared_norm, &of_all->squared_norm,
+                  sizeof(double));
+  clip();
+  if (state().prepares())
+    state().prepare(stream());
+}
+
+Status ShardOptimizer::roll_forward(const OptimizerArguments& taken) const {
+  const auto stream = device().create_stream({.name = "rolling forward"});
+  const auto& prepared = state().prepared();
+  auto* const scale = state().loss_scale();
+  float* const clip_factor = &state().scratch()->clip_factor;
+  if (prepared.memory) {
+    device().copy(*stream, clip_factor, &prepared.scratch()->clip_factor, sizeof(float));
+    if (scale)
+      device().copy(*stream, scale, &prepared.scratch()->loss_scale, sizeof *scale);
+  }
+  for (const auto* const each : state().parts())
+    for (const auto& bucket : layout().plan().buckets)
+      optimizer_step(device(), *stream,
+                     each->kept_chunks(bucket, state().prepared_gradients(*each, bucket)), taken,
+                     {clip_norm_ ? clip_factor : nullptr, scale});
+  if (part().host())
+    TROUPE_TRY(roll_host_forward(taken, *stream));
+  if (scale)
+    device().update_loss_scale(*stream, *loss_scale_, scale);
+  return stream->synchronize();
+}
+
+/// Copies the gradients to the host again, because the host's copy may be of a later step.
+Status ShardOptimizer::roll_host_forward(const OptimizerArguments& taken, Stream& stream) const {
+  auto& updater = *rank_state_->compiled->updater;
+  auto& host = part().host()->scalars();
+  auto* const scale = state().loss_scale();
+  device().copy(stream, &host.clip_factor, &state().scratch()->clip_factor, sizeof(float));
+  if (scale)
+    device().copy(stream, &host.loss_scale, scale, sizeof *scale);
+  for (const auto* const each : state().parts())
+    for (const auto& bucket : layout().plan().buckets) {
+      const auto chunk = each->host_chunk(bucket);
+      device().copy(stream, chunk.fetched,
+                    state().prepared_gradients(*each, bucket) + layout().kept(bucket),
+                    chunk.host.elements * sizeof(float));
+    }
+  TROUPE_TRY(stream.synchronize());
+  const auto updates = updater.create_stream({.name = "rolling forward"});
+  for (const auto* const each : state().parts())
+    for (const auto& bucket : layout().plan().buckets)
+      optimizer_step(
+          updater, *updates, each->host_chunks(bucket), taken,
+          {clip_norm_ ? &host.clip_factor : nullptr, scale ? &host.loss_scale : nullptr});
+  return updates->synchronize();
 }
 
 } // namespace troupe::training

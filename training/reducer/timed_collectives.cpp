@@ -1,57 +1,56 @@
 #include "training/reducer/timed_collectives.hpp"
 
-#include <utility>
+#include <algorithm>
 
 namespace troupe::training {
 
 using collectives::Values;
 using metrics::CollectiveKind;
 
-TimedCollectives::TimedCollectives(std::shared_ptr<RankState> rank_state, metrics::Track row)
-    : rank_state_{std::move(rank_state)}, row_{std::move(row)} {}
-
 void TimedCollectives::run(collectives::Communicator& communicator, CollectiveKind kind,
-                           std::size_t bytes, StepWork& done, const std::function<void()>& call,
+                           std::size_t bytes, StepWork& work, const std::function<void()>& call,
                            std::string_view of) const {
   const auto before = communicator.traffic();
   auto begin = stream().record();
   {
     const auto span = row_.span(stream(), {metrics::SpanKind::collective, metrics::to_string(kind),
-                                           of, done.plan.step, bytes});
+                                           of, work.plan.step, bytes});
     call();
   }
-  done.done.push_back({kind, std::move(begin), stream().record(), communicator.traffic() - before});
+  work.done.push_back({kind, std::move(begin), stream().record(), communicator.traffic() - before});
 }
 
 void TimedCollectives::all_reduce(collectives::Communicator& group, const Values& values,
-                                  StepWork& done, std::string_view of) const {
+                                  StepWork& work, std::string_view of) const {
   run(
-      group, CollectiveKind::all_reduce, values.bytes(), done,
+      group, CollectiveKind::all_reduce, values.bytes(), work,
       [&] { group.all_reduce(stream(), values); }, of);
 }
 
-void TimedCollectives::broadcast(const Values& values, StepWork& done, std::string_view of) const {
+void TimedCollectives::broadcast(const Values& values, StepWork& work, std::string_view of) const {
   auto& world = *rank_state_->world;
   run(
-      world, CollectiveKind::broadcast, values.bytes(), done,
+      world, CollectiveKind::broadcast, values.bytes(), work,
       [&] { world.broadcast(stream(), values, 0); }, of);
 }
 
-Values TimedCollectives::as_sent(float* values, std::size_t elements, DType type,
-                                 std::size_t place) const {
+void TimedCollectives::exchange(
+    collectives::Communicator& communicator, CollectiveKind kind, DType type, const SentPart& from,
+    const SentPart& to, StepWork& work,
+    const std::function<void(const Values& from, const Values& to)>& call) const {
+  const auto sent = as_sent(from, type), received = as_sent(to, type);
+  if (type != DType::f32)
+    rank_state_->device().narrow(stream(), from.values, sent.data, type, sent.elements);
+  run(communicator, kind, std::max(sent.bytes(), received.bytes()), work,
+      [&] { call(sent, received); });
+  if (type != DType::f32)
+    rank_state_->device().widen(stream(), received.data, type, to.values, received.elements);
+}
+
+Values TimedCollectives::as_sent(const SentPart& part, DType type) const {
   if (type == DType::f32)
-    return {values, elements};
-  return {rank_state_->state->buffers().wire() + place * size_of(type), elements, type};
-}
-
-void TimedCollectives::narrow(const float* values, const Values& to) const {
-  if (to.type != DType::f32)
-    rank_state_->device().narrow(stream(), values, to.data, to.type, to.elements);
-}
-
-void TimedCollectives::widen(const Values& sent, float* to) const {
-  if (sent.type != DType::f32)
-    rank_state_->device().widen(stream(), sent.data, sent.type, to, sent.elements);
+    return {part.values, part.elements};
+  return {rank_state_->state->buffers().wire() + part.place * size_of(type), part.elements, type};
 }
 
 } // namespace troupe::training

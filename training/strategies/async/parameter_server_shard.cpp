@@ -8,45 +8,46 @@ namespace troupe::training {
 
 using collectives::MessagePtr;
 
-ParameterServerShard::ParameterServerShard(const GradientReducerSetup& reducer)
-    : rank_state_{reducer.rank_state}, step_{reducer} {}
+ParameterServerShard::ParameterServerShard(GradientReducerSetup reducer)
+    : setup_{std::move(reducer)}, optimizer_{setup_} {}
 
 Result<std::shared_ptr<ParameterServerShard>>
 ParameterServerShard::create(GradientReducerSetup reducer) {
   auto rank_state = std::make_shared<RankState>(*reducer.rank_state);
   rank_state->communication = rank_state->owner;
   reducer.rank_state = std::move(rank_state);
-  std::shared_ptr<ParameterServerShard> owner{new ParameterServerShard{reducer}};
-  TROUPE_TRY(owner->allocate(reducer));
+  std::shared_ptr<ParameterServerShard> owner{new ParameterServerShard{std::move(reducer)}};
+  TROUPE_TRY(owner->allocate());
   return owner;
 }
 
-Status ParameterServerShard::allocate(const GradientReducerSetup& reducer) {
-  const StepSumOptions options{.slices = reducer.slice_assignment.slices(),
+Status ParameterServerShard::allocate() {
+  const StepSumOptions options{.slices = setup_.slice_assignment.slices(),
                                .in_order = async().staleness == 0,
                                .stored = state().layout().stored(),
                                .absent = state().layout().frozen_buckets(),
                                .compensates = async().policy == StaleGradients::compensated};
   for (std::int64_t i = 0; i <= async().staleness; ++i) {
-    TROUPE_TRY(auto sum, StepSum::create(rank_state_->device(), state().layout().plan(), options));
+    TROUPE_TRY(auto sum,
+               StepSum::create(setup_.rank_state->device(), state().layout().plan(), options));
     sums_.push_back(std::move(sum));
   }
   if (async().prediction) {
-    TROUPE_TRY(prediction_, WeightPrediction::create(reducer));
+    TROUPE_TRY(prediction_, WeightPrediction::create(setup_));
   }
-  auto& device = rank_state_->device();
+  auto& device = setup_.rank_state->device();
   device.copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
   if (const auto* const scale = state().loss_scale())
     device.copy(stream(), &scale_, &scale->scale, sizeof scale_);
   TROUPE_TRY(auto begun_with, copy(state().buffers().owned_parameters().data()));
   TROUPE_TRY(stream().synchronize());
   versions_[version_] = std::move(begun_with);
-  step_.begin(version_);
+  plan_ = setup_.step_plan(version_);
   return {};
 }
 
 Result<BufferPtr> ParameterServerShard::copy(const float* values) {
-  return copy_for_message(rank_state_->device(), stream(), values,
+  return copy_for_message(setup_.rank_state->device(), stream(), values,
                           state().layout().plan().shard_elements());
 }
 
@@ -110,19 +111,23 @@ void ParameterServerShard::take() {
   float* const gradients = state().buffers().owned_gradients().data();
   sum_of(version_).copy_to(stream(), gradients, version_, compensation());
   if (scale() != 1)
-    rank_state_->device().scale(stream(), gradients, scale(),
-                                state().layout().plan().shard_elements());
+    setup_.rank_state->device().scale(stream(), gradients, scale(),
+                                      state().layout().plan().shard_elements());
 }
 
 void ParameterServerShard::keep_replica(const MessagePtr& message) {
-  rank_state_->device().copy(stream(), state().shard_replica()->gradients().data(),
-                             message->values->data(), message->bytes);
+  setup_.rank_state->device().copy(stream(), state().shard_replica()->gradients().data(),
+                                   message->values->data(), message->bytes);
   stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 
 Result<std::vector<metrics::SliceRead>>
 ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
-  step_.apply(found.get());
+  {
+    const auto span =
+        setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", version_});
+    optimizer_.apply_step(setup_.arguments(plan_), found.get());
+  }
   applied_ = found;
   sum_of(version_).begin();
   TROUPE_TRY(auto next, copy(state().buffers().owned_parameters().data()));
@@ -131,7 +136,7 @@ ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
   auto reads = std::move(counted_[version_]);
   counted_.erase(version_);
   next_ = {++version_, std::move(next)};
-  step_.begin(version_);
+  plan_ = setup_.step_plan(version_);
   return reads;
 }
 

@@ -1,7 +1,7 @@
 /// Predicts a shard's parameters after its next steps, before all of their gradients have arrived.
 #pragma once
 
-#include "training/reducer/shard_optimizer.hpp"
+#include "training/reducer/reducer_setup.hpp"
 #include "training/strategies/async/step_sum.hpp"
 
 #include <memory>
@@ -33,14 +33,15 @@ public:
   }
 
 private:
-  explicit WeightPrediction(const GradientReducerSetup& setup) : setup_{setup}, optimizer_{setup} {}
+  explicit WeightPrediction(const GradientReducerSetup& setup) : setup_{setup} {}
   void begin();
+  void apply(const Bucket& bucket, const float* sum, const OptimizerArguments& taken);
   ModelState& state() const { return *setup_.rank_state->state; }
   Stream& stream() const { return *setup_.rank_state->communication; }
 
   GradientReducerSetup setup_;
-  ShardOptimizer optimizer_;
-  ShardCopy copy_;
+  BufferPtr parameters_;         ///< a copy of the rank's shard, as FlatBuffers::owned_parameters
+  std::vector<BufferPtr> slots_; ///< and of its optimizer's state
   std::vector<BufferPtr> predicted_; ///< by number of steps
 };
 

@@ -68,7 +68,7 @@ public:
     REQUIRE(owner_->is_whole());
     owner_->take();
     const auto found = std::make_shared<StepResults>();
-    owner_->step().prepare(found.get());
+    owner_->prepare(found.get());
     REQUIRE(owner_->apply(found));
   }
   void begin_step(float gradient) {
