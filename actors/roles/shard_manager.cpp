@@ -330,7 +330,7 @@ bool ShardManagerState::begins(std::int64_t step) {
 /// The replica group's share of all slices.
 double ShardManagerState::weight() const {
   const auto slices =
-      training::slices_of_replica_group(slice_assignment(), strategy(), rank_state().rank);
+      slice_assignment().slices_of_group(rank_state().rank, strategy().replica_group);
   return static_cast<double>(slices) / slice_assignment().slices();
 }
 

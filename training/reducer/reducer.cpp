@@ -6,7 +6,6 @@
 
 namespace troupe::training {
 
-using collectives::Values;
 using metrics::CollectiveKind;
 
 GradientReducer::GradientReducer(GradientReducerSetup setup)
@@ -14,11 +13,6 @@ GradientReducer::GradientReducer(GradientReducerSetup setup)
       ready_(plan().buckets.size()) {
   if (strategy().offloads())
     host_.emplace(setup_.rank_state, setup_.host_rows);
-}
-
-void GradientReducer::gather(const Bucket& bucket, StepWork& work) {
-  gather_shards(bucket, work);
-  ready_[layout().number_of(bucket)] = stream().record();
 }
 
 EventPtr GradientReducer::finish_bucket(const Bucket& bucket, std::int64_t pass, StepWork& work) {
@@ -47,8 +41,11 @@ void GradientReducer::apply_together(StepResults* found, StepWork& work) {
   auto begin = stream().record();
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", work.plan.step});
-  if (state().loss_scale())
-    find_overflow(work);
+  if (auto* const scale = state().loss_scale()) {
+    optimizer_.check_finite();
+    if (strategy().divides_optimizer)
+      collectives_.all_reduce(*rank_state().shard_group, {&scale->found_inf, 1}, work, "found_inf");
+  }
   if (work.plan.measures_norm)
     find_norm(taken, found, work);
   if (state().prepares())
@@ -78,18 +75,6 @@ void GradientReducer::end_round(StepResults* found, StepWork& work) {
       vote(work);
   }
   state().keep_base(stream());
-}
-
-/// The next forward begins with the first units.
-void GradientReducer::publish_rest(StepWork& work) {
-  for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
-    if (!work.plan.publishes_early(*bucket))
-      publish(*bucket, work);
-}
-
-void GradientReducer::publish(const Bucket& bucket, StepWork& work) {
-  send_parameters(bucket, work);
-  ready_[layout().number_of(bucket)] = stream().record();
 }
 
 void GradientReducer::synchronize() {
@@ -162,25 +147,27 @@ void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, StepWork&
   float* const all = buffers().gradients(bucket);
   auto& group = *rank_state().shard_group;
   const auto elements = plan().shard_elements(bucket);
+  const auto type = strategy().reduced;
   // If buckets share memory, the padding has stale values of another bucket.
   rank_state().device().zero(stream(), all + bucket.elements - bucket.padding,
                              bucket.padding * sizeof(float));
-  collectives_.exchange(group, CollectiveKind::reduce_scatter, strategy().reduced,
-                        {all, bucket.elements}, {mine, elements, layout().shard() * elements}, work,
-                        [&](const Values& whole, const Values& shard) {
-                          group.reduce_scatter(stream(), whole.data, shard);
-                        });
+  const auto whole = collectives_.as_sent(all, bucket.elements, type);
+  const auto shard = collectives_.as_sent(mine, elements, type, layout().shard() * elements);
+  collectives_.narrow(all, whole);
+  collectives_.run(group, CollectiveKind::reduce_scatter, whole.bytes(), work,
+                   [&] { group.reduce_scatter(stream(), whole.data, shard); });
+  collectives_.widen(shard, mine);
 }
 
 void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, StepWork& work) {
   auto& group = *rank_state().replicate_group;
   const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
-  const SentPart all{gradients, elements};
-  collectives_.exchange(group, kind, strategy().reduced, all, all, work,
-                        [&](const Values& values, const Values&) {
-                          strategy().root_only ? group.reduce(stream(), values, 0)
-                                               : group.all_reduce(stream(), values);
-                        });
+  const auto values = collectives_.as_sent(gradients, elements, strategy().reduced);
+  collectives_.narrow(gradients, values);
+  collectives_.run(group, kind, values.bytes(), work, [&] {
+    strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
+  });
+  collectives_.widen(values, gradients);
 }
 
 /// Returns the narrowest type that holds reduced gradients without loss. Sums sent in a narrower
@@ -196,11 +183,12 @@ void GradientReducer::send_to_replica(const Bucket& bucket, float* gradients, St
   auto& world = *rank_state().world;
   const auto elements = plan().shard_elements(bucket);
   float* const copy = state().shard_replica()->gradients(bucket);
-  collectives_.exchange(world, CollectiveKind::shard_replica, replica_type(), {gradients, elements},
-                        {copy, elements, elements}, work,
-                        [&](const Values& mine, const Values& received) {
-                          world.shift(stream(), mine, received.data, setup_.replica_distance);
-                        });
+  const auto mine = collectives_.as_sent(gradients, elements, replica_type());
+  const auto received = collectives_.as_sent(copy, elements, mine.type, elements);
+  collectives_.narrow(gradients, mine);
+  collectives_.run(world, CollectiveKind::shard_replica, mine.bytes(), work,
+                   [&] { world.shift(stream(), mine, received.data, setup_.replica_distance); });
+  collectives_.widen(received, copy);
 }
 
 void GradientReducer::apply(const Bucket& bucket, StepWork& work) {
@@ -213,19 +201,6 @@ void GradientReducer::apply(const Bucket& bucket, StepWork& work) {
   work.updates.emplace_back(std::move(begin), stream().record());
   if (host_)
     host_->apply(bucket, setup_.arguments(work.plan), false, work.plan.step);
-}
-
-void GradientReducer::await_host(const Bucket& bucket, StepWork& work) {
-  auto begin = stream().record();
-  host_->await(bucket);
-  work.updates.emplace_back(std::move(begin), stream().record());
-}
-
-void GradientReducer::find_overflow(StepWork& work) {
-  optimizer_.check_finite();
-  if (strategy().divides_optimizer)
-    collectives_.all_reduce(*rank_state().shard_group, {&state().loss_scale()->found_inf, 1}, work,
-                            "found_inf");
 }
 
 void GradientReducer::find_norm(const OptimizerArguments& taken, StepResults* found,
@@ -256,44 +231,6 @@ void GradientReducer::vote(StepWork& work) {
   collectives_.all_reduce(*rank_state().world, {&state().scratch()->votes, 1}, work, "vote");
   rank_state().device().gate_updates(stream(), &state().scratch()->votes,
                                      static_cast<float>(strategy().world_size));
-}
-
-void GradientReducer::gather_shards(const Bucket& bucket, StepWork& work) {
-  if (host_)
-    await_host(bucket, work);
-  float* const mine = shard_of_parameters(bucket);
-  float* const all = buffers().parameters(bucket);
-  auto& group = *rank_state().shard_group;
-  const auto elements = plan().shard_elements(bucket);
-  collectives_.exchange(group, CollectiveKind::all_gather, strategy().gathered,
-                        {mine, elements, layout().shard() * elements}, {all, bucket.elements}, work,
-                        [&](const Values& shard, const Values& whole) {
-                          group.all_gather(stream(), shard, whole.data);
-                        });
-}
-
-/// Returns the address of this rank's shard. If it is partly offloaded, copies it first to its
-/// place in the gathered bucket.
-float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
-  if (!strategy().offloads_parameters)
-    return part().parameters(bucket);
-  const auto mine = part().memory(parameters_array, layout().number_of(bucket));
-  return on_device(rank_state().device(), stream(), mine,
-                   buffers().parameters(bucket) + (mine.range.first - bucket.offset));
-}
-
-void GradientReducer::send_parameters(const Bucket& bucket, StepWork& work) {
-  if (layout().is_frozen(bucket))
-    return; // all ranks have the loaded values
-  if (host_) {
-    host_->publish(bucket, work.plan.step);
-    if (!strategy().divides_parameters)
-      await_host(bucket, work);
-  }
-  if (strategy().root_only)
-    return collectives_.broadcast({buffers().parameters(bucket), bucket.elements}, work);
-  if (strategy().divides_optimizer && !strategy().divides_parameters)
-    gather_shards(bucket, work);
 }
 
 StateCopier GradientReducer::copier() {

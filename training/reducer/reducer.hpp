@@ -75,7 +75,6 @@ private:
   DType replica_type() const;
   void apply(const Bucket& bucket, StepWork& work);
   void apply_together(StepResults* found, StepWork& work);
-  void find_overflow(StepWork& work);
   void find_norm(const OptimizerArguments& taken, StepResults* found, StepWork& work);
   void send_statistics(StepWork& work);
   void vote(StepWork& work);

@@ -2,15 +2,6 @@
 
 namespace troupe::training {
 
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
-                            int rank) {
-  const auto first = rank / strategy.replica_group * strategy.replica_group;
-  int slices = 0;
-  for (int member = first; member < first + strategy.replica_group; ++member)
-    slices += slice_assignment.slices_of(member);
-  return slices;
-}
-
 StepPlan GradientReducerSetup::step_plan(std::int64_t step) const {
   const auto& state = *rank_state->state;
   const auto& strategy = state.layout().strategy();
@@ -35,12 +26,12 @@ StepPlan GradientReducerSetup::step_plan(std::int64_t step) const {
 
 OptimizerArguments GradientReducerSetup::arguments(const StepPlan& planned) const {
   const auto& strategy = rank_state->state->layout().strategy();
-  int slices = slice_assignment.slices();
-  if (!planned.sums)
-    slices = slice_assignment.slices_of(rank_state->rank);
-  else if (strategy.has_replica_groups())
-    slices = slices_of_replica_group(slice_assignment, strategy, rank_state->rank);
-  return arguments(planned.step, slices);
+  const auto slices_of_all =
+      strategy.has_replica_groups()
+          ? slice_assignment.slices_of_group(rank_state->rank, strategy.replica_group)
+          : slice_assignment.slices();
+  return arguments(planned.step,
+                   planned.sums ? slices_of_all : slice_assignment.slices_of(rank_state->rank));
 }
 
 } // namespace troupe::training

@@ -14,10 +14,6 @@
 
 namespace troupe::training {
 
-/// Returns the number of slices of a global batch that the rank's replica group has.
-int slices_of_replica_group(const data::SliceAssignment& slice_assignment, const Strategy& strategy,
-                            int rank);
-
 struct GradientReducerSetup {
   std::shared_ptr<RankState> rank_state;
   data::SliceAssignment slice_assignment = {};

@@ -1,7 +1,5 @@
 #include "training/reducer/timed_collectives.hpp"
 
-#include <algorithm>
-
 namespace troupe::training {
 
 using collectives::Values;
@@ -13,8 +11,8 @@ void TimedCollectives::run(collectives::Communicator& communicator, CollectiveKi
   const auto before = communicator.traffic();
   auto begin = stream().record();
   {
-    const auto span = row_.span(stream(), {metrics::SpanKind::collective, metrics::to_string(kind),
-                                           of, work.plan.step, bytes});
+    const auto span = row.span(stream(), {metrics::SpanKind::collective, metrics::to_string(kind),
+                                          of, work.plan.step, bytes});
     call();
   }
   work.done.push_back({kind, std::move(begin), stream().record(), communicator.traffic() - before});
@@ -28,29 +26,27 @@ void TimedCollectives::all_reduce(collectives::Communicator& group, const Values
 }
 
 void TimedCollectives::broadcast(const Values& values, StepWork& work, std::string_view of) const {
-  auto& world = *rank_state_->world;
+  auto& world = *rank_state->world;
   run(
       world, CollectiveKind::broadcast, values.bytes(), work,
       [&] { world.broadcast(stream(), values, 0); }, of);
 }
 
-void TimedCollectives::exchange(
-    collectives::Communicator& communicator, CollectiveKind kind, DType type, const SentPart& from,
-    const SentPart& to, StepWork& work,
-    const std::function<void(const Values& from, const Values& to)>& call) const {
-  const auto sent = as_sent(from, type), received = as_sent(to, type);
-  if (type != DType::f32)
-    rank_state_->device().narrow(stream(), from.values, sent.data, type, sent.elements);
-  run(communicator, kind, std::max(sent.bytes(), received.bytes()), work,
-      [&] { call(sent, received); });
-  if (type != DType::f32)
-    rank_state_->device().widen(stream(), received.data, type, to.values, received.elements);
+Values TimedCollectives::as_sent(float* values, std::size_t elements, DType type,
+                                 std::size_t place) const {
+  if (type == DType::f32)
+    return {values, elements};
+  return {rank_state->state->buffers().wire() + place * size_of(type), elements, type};
 }
 
-Values TimedCollectives::as_sent(const SentPart& part, DType type) const {
-  if (type == DType::f32)
-    return {part.values, part.elements};
-  return {rank_state_->state->buffers().wire() + part.place * size_of(type), part.elements, type};
+void TimedCollectives::narrow(const float* values, const Values& to) const {
+  if (to.type != DType::f32)
+    rank_state->device().narrow(stream(), values, to.data, to.type, to.elements);
+}
+
+void TimedCollectives::widen(const Values& sent, float* to) const {
+  if (sent.type != DType::f32)
+    rank_state->device().widen(stream(), sent.data, sent.type, to, sent.elements);
 }
 
 } // namespace troupe::training

@@ -28,16 +28,10 @@ struct StepWork {
   std::vector<std::pair<EventPtr, EventPtr>> updates = {};
 };
 
-/// Values of one side of a collective, and their place in the send buffer.
-struct SentPart {
-  float* values;
-  std::size_t elements, place = 0;
-};
+struct TimedCollectives {
+  std::shared_ptr<RankState> rank_state;
+  metrics::Track row; ///< of the stream in the timeline
 
-class TimedCollectives {
-public:
-  TimedCollectives(std::shared_ptr<RankState> rank_state, metrics::Track row)
-      : rank_state_{std::move(rank_state)}, row_{std::move(row)} {}
   /// `of`: name of the values that are sent, unless they are a bucket.
   void run(collectives::Communicator& communicator, metrics::CollectiveKind kind, std::size_t bytes,
            StepWork& work, const std::function<void()>& call, std::string_view of = "") const;
@@ -45,19 +39,13 @@ public:
                   StepWork& work, std::string_view of) const;
   /// From rank 0 to all ranks.
   void broadcast(const collectives::Values& values, StepWork& work, std::string_view of = "") const;
-  /// Runs `call`, which sends one part and writes the other. In a type other than fp32, both lie in
-  /// the send buffer, and conversions are enqueued before and after.
-  void exchange(collectives::Communicator& communicator, metrics::CollectiveKind kind, DType type,
-                const SentPart& from, const SentPart& to, StepWork& work,
-                const std::function<void(const collectives::Values& from,
-                                         const collectives::Values& to)>& call) const;
-
-private:
-  collectives::Values as_sent(const SentPart& part, DType type) const;
-  Stream& stream() const { return *rank_state_->communication; }
-
-  std::shared_ptr<RankState> rank_state_;
-  metrics::Track row_;
+  /// Returns where values are sent from and received: in place or, in a narrower type, at an
+  /// element of the send buffer. `narrow` and `widen` enqueue the conversion, if there is one.
+  collectives::Values as_sent(float* values, std::size_t elements, DType type,
+                              std::size_t place = 0) const;
+  void narrow(const float* values, const collectives::Values& to) const;
+  void widen(const collectives::Values& sent, float* to) const;
+  Stream& stream() const { return *rank_state->communication; }
 };
 
 } // namespace troupe::training
