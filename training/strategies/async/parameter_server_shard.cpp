@@ -28,17 +28,15 @@ Status ParameterServerShard::allocate() {
                                .absent = state().layout().frozen_buckets(),
                                .compensates = async().policy == StaleGradients::compensated};
   for (std::int64_t i = 0; i <= async().staleness; ++i) {
-    TROUPE_TRY(auto sum,
-               StepSum::create(setup_.rank_state->device(), state().layout().plan(), options));
+    TROUPE_TRY(auto sum, StepSum::create(device(), state().layout().plan(), options));
     sums_.push_back(std::move(sum));
   }
   if (async().prediction) {
     TROUPE_TRY(prediction_, WeightPrediction::create(setup_));
   }
-  auto& device = setup_.rank_state->device();
-  device.copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
+  device().copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
   if (const auto* const scale = state().loss_scale())
-    device.copy(stream(), &scale_, &scale->scale, sizeof scale_);
+    device().copy(stream(), &scale_, &scale->scale, sizeof scale_);
   TROUPE_TRY(auto begun_with, copy(state().buffers().owned_parameters().data()));
   TROUPE_TRY(stream().synchronize());
   versions_[version_] = std::move(begun_with);
@@ -47,8 +45,7 @@ Status ParameterServerShard::allocate() {
 }
 
 Result<BufferPtr> ParameterServerShard::copy(const float* values) {
-  return copy_for_message(setup_.rank_state->device(), stream(), values,
-                          state().layout().plan().shard_elements());
+  return copy_for_message(device(), stream(), values, state().layout().plan().shard_elements());
 }
 
 Result<BufferPtr> ParameterServerShard::copy_of_gradients() {
@@ -111,13 +108,12 @@ void ParameterServerShard::take() {
   float* const gradients = state().buffers().owned_gradients().data();
   sum_of(version_).copy_to(stream(), gradients, version_, compensation());
   if (scale() != 1)
-    setup_.rank_state->device().scale(stream(), gradients, scale(),
-                                      state().layout().plan().shard_elements());
+    device().scale(stream(), gradients, scale(), state().layout().plan().shard_elements());
 }
 
 void ParameterServerShard::keep_replica(const MessagePtr& message) {
-  setup_.rank_state->device().copy(stream(), state().shard_replica()->gradients().data(),
-                                   message->values->data(), message->bytes);
+  device().copy(stream(), state().shard_replica()->gradients().data(), message->values->data(),
+                message->bytes);
   stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 

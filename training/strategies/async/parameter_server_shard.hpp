@@ -71,6 +71,7 @@ private:
   const StepSum& sum_of(std::int64_t step) const { return sums_[place_of(step)]; }
   float factor(const Gradients& of) const;
   Compensation compensation();
+  Device& device() const { return setup_.rank_state->device(); }
   ModelState& state() const { return *setup_.rank_state->state; }
   const AsyncConfig& async() const { return state().layout().strategy().async; }
 
