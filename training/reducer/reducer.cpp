@@ -29,7 +29,7 @@ EventPtr GradientReducer::finish_bucket(const Bucket& bucket, std::int64_t pass,
 
 void GradientReducer::finish_step(StepResults* found, StepWork& work) {
   if (work.plan.applies_early)
-    rank_state().device().count_update(stream(), &state().scratch()->steps);
+    device().count_update(stream(), &state().scratch()->steps);
   else
     apply_together(found, work);
   if (work.plan.ends_round)
@@ -98,7 +98,7 @@ void GradientReducer::accumulate(UnitId unit, std::int64_t pass, const StepPlan&
   const auto elements = layout().storage().unit_elements[static_cast<std::size_t>(unit)];
   const bool sums = planned.sums_after_pass(setup_.slice_assignment.ends_step(pass));
   if (local_index < 0 && sums) // gradients of other ranks are added to this memory
-    rank_state().device().zero(stream(), buffers().gradients(unit), elements * sizeof(float));
+    device().zero(stream(), buffers().gradients(unit), elements * sizeof(float));
   else if (local_index >= 0 && !strategy().sums_shards())
     add_part(buffers().gradients(unit), buffers().accumulated(unit), elements, local_index,
              setup_.slice_assignment.slices_of(rank_state().rank));
@@ -108,13 +108,12 @@ void GradientReducer::add_part(float* fresh, float* sum, std::size_t elements, i
                                int parts) {
   if (parts == 1)
     return;
-  auto& device = rank_state().device();
   if (index == 0)
-    return device.copy(stream(), sum, fresh, elements * sizeof(float));
+    return device().copy(stream(), sum, fresh, elements * sizeof(float));
   const bool last = index + 1 == parts;
   float* const target = last ? fresh : sum;
-  device.add(stream(), target, last ? sum : fresh, elements);
-  device.round(stream(), target, layout().stored(), elements);
+  device().add(stream(), target, last ? sum : fresh, elements);
+  device().round(stream(), target, layout().stored(), elements);
 }
 
 void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, StepWork& work) {
@@ -122,17 +121,16 @@ void GradientReducer::reduce(const Bucket& bucket, std::int64_t pass, StepWork& 
     return; // its gradients are never read
   float* const gradients = part().gradients(bucket);
   const auto elements = layout().part(bucket).elements;
-  auto& device = rank_state().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, work);
   // A reduction over all gradients must not read stale values.
   if (!work.plan.applies_early)
     for (const auto& gap : layout().foreign_gaps(bucket))
-      device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
+      device().zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (rank_state().replicate_group->world_size() > 1)
     reduce_replicated(gradients, elements, work);
   if (strategy().world_size > 1)
-    device.round(stream(), gradients, layout().stored(), elements);
+    device().round(stream(), gradients, layout().stored(), elements);
   const auto& slice_assignment = setup_.slice_assignment;
   if (strategy().sums_shards())
     add_part(gradients, buffers().accumulated(bucket), elements, slice_assignment.place(pass),
@@ -149,12 +147,11 @@ void GradientReducer::reduce_shards(const Bucket& bucket, float* mine, StepWork&
   const auto elements = plan().shard_elements(bucket);
   const auto type = strategy().reduced;
   // If buckets share memory, the padding has stale values of another bucket.
-  rank_state().device().zero(stream(), all + bucket.elements - bucket.padding,
-                             bucket.padding * sizeof(float));
+  device().zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
   const auto whole = collectives_.as_sent(all, bucket.elements, type);
   const auto shard = collectives_.as_sent(mine, elements, type, layout().shard() * elements);
   collectives_.narrow(all, whole);
-  collectives_.run(group, CollectiveKind::reduce_scatter, whole.bytes(), work,
+  collectives_.run(group, CollectiveKind::reduce_scatter, whole.bytes(), "", work,
                    [&] { group.reduce_scatter(stream(), whole.data, shard); });
   collectives_.widen(shard, mine);
 }
@@ -164,7 +161,7 @@ void GradientReducer::reduce_replicated(float* gradients, std::size_t elements, 
   const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
   const auto values = collectives_.as_sent(gradients, elements, strategy().reduced);
   collectives_.narrow(gradients, values);
-  collectives_.run(group, kind, values.bytes(), work, [&] {
+  collectives_.run(group, kind, values.bytes(), "", work, [&] {
     strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
   });
   collectives_.widen(values, gradients);
@@ -186,7 +183,7 @@ void GradientReducer::send_to_replica(const Bucket& bucket, float* gradients, St
   const auto mine = collectives_.as_sent(gradients, elements, replica_type());
   const auto received = collectives_.as_sent(copy, elements, mine.type, elements);
   collectives_.narrow(gradients, mine);
-  collectives_.run(world, CollectiveKind::shard_replica, mine.bytes(), work,
+  collectives_.run(world, CollectiveKind::shard_replica, mine.bytes(), "", work,
                    [&] { world.shift(stream(), mine, received.data, setup_.replica_distance); });
   collectives_.widen(received, copy);
 }
@@ -209,7 +206,7 @@ void GradientReducer::find_norm(const OptimizerArguments& taken, StepResults* fo
   optimizer_.square_gradients(taken);
   if (strategy().divides_optimizer)
     collectives_.all_reduce(*rank_state().shard_group, {norm, 1, DType::f64}, work, "norm");
-  rank_state().device().copy(stream(), &found->squared_norm, norm, sizeof *norm);
+  device().copy(stream(), &found->squared_norm, norm, sizeof *norm);
   optimizer_.clip();
 }
 
@@ -229,8 +226,62 @@ void GradientReducer::send_statistics(StepWork& work) {
 void GradientReducer::vote(StepWork& work) {
   state().vote(stream());
   collectives_.all_reduce(*rank_state().world, {&state().scratch()->votes, 1}, work, "vote");
-  rank_state().device().gate_updates(stream(), &state().scratch()->votes,
-                                     static_cast<float>(strategy().world_size));
+  device().gate_updates(stream(), &state().scratch()->votes,
+                        static_cast<float>(strategy().world_size));
+}
+
+/// The next forward begins with the first units.
+void GradientReducer::publish_rest(StepWork& work) {
+  for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
+    if (!work.plan.publishes_early(*bucket))
+      publish(*bucket, work);
+}
+
+void GradientReducer::gather(const Bucket& bucket, StepWork& work) {
+  if (host_)
+    await_host(bucket, work);
+  float* const mine = shard_of_parameters(bucket);
+  float* const all = buffers().parameters(bucket);
+  auto& group = *rank_state().shard_group;
+  const auto elements = plan().shard_elements(bucket);
+  const auto type = strategy().gathered;
+  const auto shard = collectives_.as_sent(mine, elements, type, layout().shard() * elements);
+  const auto whole = collectives_.as_sent(all, bucket.elements, type);
+  collectives_.narrow(mine, shard);
+  collectives_.run(group, CollectiveKind::all_gather, whole.bytes(), "", work,
+                   [&] { group.all_gather(stream(), shard, whole.data); });
+  collectives_.widen(whole, all);
+  ready_[layout().number_of(bucket)] = stream().record();
+}
+
+/// Returns the address of this rank's shard. If it is partly offloaded, copies it first to its
+/// place in the gathered bucket.
+float* GradientReducer::shard_of_parameters(const Bucket& bucket) {
+  if (!strategy().offloads_parameters)
+    return part().parameters(bucket);
+  const auto mine = part().memory(parameters_array, layout().number_of(bucket));
+  return on_device(device(), stream(), mine,
+                   buffers().parameters(bucket) + (mine.range.first - bucket.offset));
+}
+
+void GradientReducer::publish(const Bucket& bucket, StepWork& work) {
+  const bool changes = !layout().is_frozen(bucket); // otherwise, all ranks have the loaded values
+  if (changes && host_) {
+    host_->publish(bucket, work.plan.step);
+    if (!strategy().divides_parameters)
+      await_host(bucket, work);
+  }
+  if (changes && strategy().root_only)
+    collectives_.broadcast({buffers().parameters(bucket), bucket.elements}, work);
+  else if (changes && strategy().divides_optimizer && !strategy().divides_parameters)
+    return gather(bucket, work);
+  ready_[layout().number_of(bucket)] = stream().record();
+}
+
+void GradientReducer::await_host(const Bucket& bucket, StepWork& work) {
+  auto begin = stream().record();
+  host_->await(bucket);
+  work.updates.emplace_back(std::move(begin), stream().record());
 }
 
 StateCopier GradientReducer::copier() {

@@ -59,6 +59,7 @@ public:
 
 private:
   RankState& rank_state() const { return *setup_.rank_state; }
+  Device& device() const { return rank_state().device(); }
   ModelState& state() const { return *setup_.rank_state->state; }
   const StateLayout& layout() const { return state().layout(); }
   const FlatBuffers& buffers() const { return state().buffers(); }
@@ -79,8 +80,6 @@ private:
   void send_statistics(StepWork& work);
   void vote(StepWork& work);
   void end_round(StepResults* found, StepWork& work);
-  void gather_shards(const Bucket& bucket, StepWork& work);
-  void send_parameters(const Bucket& bucket, StepWork& work);
   float* shard_of_parameters(const Bucket& bucket);
   void await_host(const Bucket& bucket, StepWork& work);
 

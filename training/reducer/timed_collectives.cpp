@@ -6,8 +6,8 @@ using collectives::Values;
 using metrics::CollectiveKind;
 
 void TimedCollectives::run(collectives::Communicator& communicator, CollectiveKind kind,
-                           std::size_t bytes, StepWork& work, const std::function<void()>& call,
-                           std::string_view of) const {
+                           std::size_t bytes, std::string_view of, StepWork& work,
+                           const std::function<void()>& call) const {
   const auto before = communicator.traffic();
   auto begin = stream().record();
   {
@@ -20,16 +20,14 @@ void TimedCollectives::run(collectives::Communicator& communicator, CollectiveKi
 
 void TimedCollectives::all_reduce(collectives::Communicator& group, const Values& values,
                                   StepWork& work, std::string_view of) const {
-  run(
-      group, CollectiveKind::all_reduce, values.bytes(), work,
-      [&] { group.all_reduce(stream(), values); }, of);
+  run(group, CollectiveKind::all_reduce, values.bytes(), of, work,
+      [&] { group.all_reduce(stream(), values); });
 }
 
 void TimedCollectives::broadcast(const Values& values, StepWork& work, std::string_view of) const {
   auto& world = *rank_state->world;
-  run(
-      world, CollectiveKind::broadcast, values.bytes(), work,
-      [&] { world.broadcast(stream(), values, 0); }, of);
+  run(world, CollectiveKind::broadcast, values.bytes(), of, work,
+      [&] { world.broadcast(stream(), values, 0); });
 }
 
 Values TimedCollectives::as_sent(float* values, std::size_t elements, DType type,

@@ -32,9 +32,9 @@ struct TimedCollectives {
   std::shared_ptr<RankState> rank_state;
   metrics::Track row; ///< of the stream in the timeline
 
-  /// `of`: name of the values that are sent, unless they are a bucket.
+  /// Enqueues a collective by `call`. `of`: name of the values that are sent; empty for a bucket.
   void run(collectives::Communicator& communicator, metrics::CollectiveKind kind, std::size_t bytes,
-           StepWork& work, const std::function<void()>& call, std::string_view of = "") const;
+           std::string_view of, StepWork& work, const std::function<void()>& call) const;
   void all_reduce(collectives::Communicator& group, const collectives::Values& values,
                   StepWork& work, std::string_view of) const;
   /// From rank 0 to all ranks.
