@@ -22,6 +22,7 @@ public:
   const data::SliceAssignment& slice_assignment() const { return setup_.slice_assignment; }
   /// Changes the slice assignment. Call between two steps.
   void assign(const data::SliceAssignment& next) { setup_.slice_assignment = next; }
+  /// Returns the plan of a step. Call once, when it begins.
   StepPlan step_plan(std::int64_t step) const { return setup_.step_plan(step); }
 
   // A step, in the order of these calls. `work` has its plan.
@@ -42,8 +43,7 @@ public:
 
   /// Sends a bucket's new parameters to all ranks that store them whole.
   void publish(const Bucket& bucket, StepWork& work);
-  /// Returns when the bucket's whole parameters are ready, after the last call to gather or publish
-  /// it; null: no call yet.
+  /// When the bucket's whole parameters are ready; null before the first call of gather or publish.
   const EventPtr& ready(std::size_t bucket) const { return ready_[bucket]; }
   /// Ends a step within a round with one state on all ranks: the mean of theirs. Replica groups
   /// have already synchronized their parameters (OuterState); here they average only batch norm
