@@ -29,11 +29,9 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
       steps_{.plan = setup_.plan,
              .ranks = setup_.generation.world_size(),
              .committed = setup_.first_step},
-      balancer_{std::move(setup_.balancer)}, checkpoints_{.writers =
-                                                              setup_.is_sharded ? steps_.ranks : 1,
-                                                          .wanted = setup_.takes_over &&
-                                                                    setup_.plan.saves()},
-      totals_{setup_.totals} {
+      balancer_{std::move(setup_.balancer)},
+      checkpoints_{.writers = setup_.is_sharded ? steps_.ranks : 1}, totals_{setup_.totals} {
+  checkpoints_.wanted = setup_.takes_over && setup_.plan.saves();
   totals_.begin(setup_.info, setup_.before);
   if (totals_.sampled <= setup_.first_step) // else the sample is written again
     sampling_.last = totals_.sampled;

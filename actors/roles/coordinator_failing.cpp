@@ -17,8 +17,8 @@ void CoordinatorState::suspect(const Error& error) {
     self_->run_delayed(setup_.timeouts.detection, [this, error] { fail(error); });
 }
 
-/// The others may continue without the node that failed, or try again. Errors of other kinds are
-/// the job's: every node would have them.
+/// After an error of the kinds in `broken`, the others may continue without the node that failed,
+/// or try again. Errors of other kinds are the job's: every node would have them.
 void CoordinatorState::fail(const Error& error) {
   constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
                                  Errc::network, Errc::internal,      Errc::io};
@@ -30,10 +30,10 @@ void CoordinatorState::fail(const Error& error) {
 void CoordinatorState::fail(Error error, bool others_go_on) {
   if (phase_ == Phase::ended || is_void_)
     return;
-  // An actor that does not know its step failed at the one in flight.
   auto& where = error.where;
   if (where.node.empty() && setup_.generation.has(where.rank))
     where.node = setup_.generation.node_of(where.rank).address;
+  // An actor that does not know its step failed at the one in flight.
   if (where.step < 0 && !where.actor.empty() && phase_ != Phase::joining)
     where.step = phase_ == Phase::training ? steps_.committed : steps_.committed - 1;
   if (!others_go_on)

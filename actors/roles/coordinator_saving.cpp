@@ -151,16 +151,17 @@ void CoordinatorState::end(std::string_view status, std::optional<Error> error) 
   };
   self_->request(setup_.metrics, caf::infinite, atom::finish_v, outcome)
       .then(answer, [this, answer, outcome](const caf::error& reason) {
-        auto ended = *outcome;
-        if (!ended.error) { // the run's files are incomplete, so the run has failed
-          ended.error = Error{Errc::internal,
-                              "the metrics actor died before the run's logs were complete: " +
-                                  caf::to_string(reason),
-                              {.actor = "metrics", .step = steps_.committed - 1}};
-          ended.summary.status = "failed";
-          ended.summary.error = totals_.summary.error = ended.error->to_string();
+        auto& now = totals_.summary;
+        auto failure = outcome->error;
+        if (!failure) { // the run's files are incomplete, so the run has failed
+          failure = Error{Errc::internal,
+                          "the metrics actor died before the run's logs were complete: " +
+                              caf::to_string(reason),
+                          {.actor = "metrics", .step = steps_.committed - 1}};
+          now.status = "failed";
+          now.error = failure->to_string();
         }
-        answer(std::make_shared<const RunOutcome>(std::move(ended)));
+        answer(std::make_shared<const RunOutcome>(RunOutcome{now, std::move(failure)}));
       });
 }
 

@@ -63,7 +63,8 @@ void CoordinatorState::enter(Phase phase) {
   phase_ = phase;
   if (phase != Phase::training &&
       std::exchange(ranks_.measured, steps_.committed) != steps_.committed)
-    for (const auto* rank : ranks_.one_per_node()) // its ranks share the processors
+    // One rank of a node measures, because the node's ranks share the processors.
+    for (const auto* rank : ranks_.one_per_node())
       self_->send(rank->worker, atom::measure_v);
   const auto shown = phase == Phase::training     ? metrics::JobPhase::training
                      : phase == Phase::evaluating ? metrics::JobPhase::evaluating

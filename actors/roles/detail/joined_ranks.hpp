@@ -69,7 +69,9 @@ struct JoinedRank {
 
 struct JoinedRanks {
   const training::GenerationRecord& generation;
-  std::int64_t measured; ///< number of steps after which peak rates were last measured
+  /// Number of steps after which peak rates were last measured. They are first measured when the
+  /// devices are opened.
+  std::int64_t measured;
   std::map<std::int32_t, JoinedRank> all = {};
   std::set<std::int32_t> interrupted = {}; ///< have reported a failure between ranks
 
