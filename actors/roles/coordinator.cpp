@@ -255,7 +255,7 @@ bool CoordinatorState::assign() {
 }
 
 void CoordinatorState::reach_pause() {
-  // What is due now may need the same state on all ranks.
+  // A checkpoint or a sample that is due may need the same state on all ranks.
   const bool needs_one_state = steps_.is_over() || checkpoints_.wanted || balancer_.reassigns() ||
                                checkpoints_.next.is_best ||
                                setup_.plan.evaluation_due(steps_.committed) ||

@@ -56,7 +56,7 @@ struct RunTotals {
   std::int64_t sampled = -1;    ///< number of steps after which the last text sample was written
   metrics::EarlierRun run = {}; ///< the run so far, for the next generation
 
-  /// Continues with the next generation. Of the summary, the counts of checkpoints stay.
+  /// Continues with the next generation. The summary keeps its counts of checkpoints.
   void begin(const metrics::RunInfo& info, const metrics::EarlierRun& before) {
     const auto earlier = std::exchange(summary, {info});
     summary.checkpoints = earlier.checkpoints;
