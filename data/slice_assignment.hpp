@@ -64,6 +64,11 @@ public:
   /// Returns the number of slices of a rank. On demand, these are all slices, because the rank may
   /// get any.
   int slices_of(int rank) const { return on_demand_ ? slices() : first(rank + 1) - first(rank); }
+  /// Returns the number of slices of ranks [k * size, (k + 1) * size), one of which is `rank`. Not
+  /// on demand.
+  int slices_of_group(int rank, int size) const {
+    return first((rank / size + 1) * size) - first(rank / size * size);
+  }
   std::vector<int> counts() const;
   /// Returns the index of the pass among the non-empty passes of its step on this rank, from 0;
   /// negative if the pass is empty.

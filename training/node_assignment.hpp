@@ -114,7 +114,9 @@ struct GenerationRecord {
   bool is_first() const { return change.reason.empty(); }
   const std::string& leader() const { return nodes.front().address; }
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
-  /// Returns the index in `nodes` of a rank's node. Precondition: 0 <= rank < world_size().
+  /// Whether the generation has this rank. Messages of other nodes may be damaged.
+  bool has(std::int32_t rank) const { return rank >= 0 && rank < world_size(); }
+  /// Returns the index in `nodes` of a rank's node. Precondition: has(rank).
   std::size_t index_of(std::int32_t rank) const;
   const MemberInfo& node_of(std::int32_t rank) const { return nodes[index_of(rank)]; }
   /// Returns the number of nodes that load the state from the source.

@@ -2,7 +2,7 @@
 #include "training/salvage_shards.hpp"
 
 #include "core/fail.hpp"
-#include "training/reducer/reducer.hpp"
+#include "training/reducer/shard_optimizer.hpp"
 #include "training/state/state_copier.hpp"
 
 #include <algorithm>
@@ -45,7 +45,8 @@ private:
     TROUPE_TRY(take(*rank_state, steps.applied, true));
     if (steps.prepared <= steps.applied)
       return {};
-    TROUPE_TRY(GradientReducer{generation_.reducer(rank_state)}.roll_forward(steps.applied));
+    const auto setup = generation_.reducer(rank_state);
+    TROUPE_TRY(ShardOptimizer{setup}.roll_forward(setup.arguments(setup.step_plan(steps.applied))));
     return take(*rank_state, steps.prepared, false);
   }
 

@@ -10,9 +10,10 @@
 
 namespace troupe::training {
 
-/// The first three members are those of the strategy's policy; GradientReducer::step_plan adds the
-/// others.
+/// Made once, when the step begins (GradientReducerSetup::step_plan), and kept with the step's
+/// work. `sums`, `sums_passes` and `agrees` are those of the strategy's policy.
 struct StepPlan {
+  std::int64_t step = -1; ///< below 0: none
   /// Ranks sum their gradients; false: each rank applies its own.
   bool sums = true;
   /// They do so after each pass, not only after the last: a rank sums only its shard.

@@ -12,9 +12,9 @@ struct StepResults {
   /// Squared global norm of the gradient before clipping; below 0: not measured. With
   /// Strategy::root_only, only the value of the root is right, because only the root has the sums.
   double squared_norm = -1;
-  /// Set when ranks are averaged (GradientReducer::finish_step): the mean of the squared norms of
-  /// their parameters, and the squared norm of the mean. The difference measures how far apart the
-  /// ranks were.
+  /// Set when ranks are averaged (RankAverage::average_all): the mean of the squared norms of their
+  /// parameters, and the squared norm of the mean. The difference measures how far apart the ranks
+  /// were.
   double mean_square = -1, square_of_mean = -1;
 };
 

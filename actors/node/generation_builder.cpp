@@ -41,7 +41,7 @@ Result<BuiltGenerationPtr> GenerationBuilder::build_next() {
                                     assignment.generation.nodes.size() == 1));
   if (!compiled_job_->state)
     compiled_job_->state = compiled_job_->initial;
-  connecting_ = Clock::now();
+  started_.connecting = Clock::now();
   auto generation = training::build_generation(compiled_job_, admission_->assignment,
                                                admission_->connection_group, setup_.trace);
   server_.reset(); // all nodes have what they need, or never will
@@ -94,7 +94,7 @@ Status GenerationBuilder::come_together() {
   if (starts) // later the folder may be shared, and its next leader may not have claimed it yet
     remove_staging();
   remember_members();
-  healing_ = Clock::now();
+  started_.healing = Clock::now();
   TROUPE_TRY(share(context));
   log_admission();
   return {};
@@ -243,8 +243,8 @@ Result<BuiltGenerationPtr> GenerationBuilder::show() {
                       .best = leads_ ? training::best_before(generation_->job()) : std::nullopt,
                       .takes_over = std::exchange(inherits_, false),
                       .metrics = metrics,
-                      .heal = Seconds{connecting_ - healing_}.count(),
-                      .connect = Seconds{Clock::now() - connecting_}.count()});
+                      .heal = Seconds{started_.connecting - started_.healing}.count(),
+                      .connect = Seconds{Clock::now() - started_.connecting}.count()});
 }
 
 /// Reports that this node cannot do its part, so that the others need not wait for it. An error

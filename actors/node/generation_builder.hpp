@@ -96,9 +96,11 @@ private:
   std::unique_ptr<ShardServer> server_;         ///< set while others read from this node
   std::shared_ptr<training::CompiledJob> compiled_job_; ///< serves all generations
   std::shared_ptr<training::Generation> generation_;
-  Clock::time_point healing_, connecting_; ///< start times
-  RunViewPtr view_;                        ///< of the last generation
-  bool shown_ = false;                     ///< the run was announced
+  struct {
+    Clock::time_point healing, connecting;
+  } started_;
+  RunViewPtr view_;    ///< of the last generation
+  bool shown_ = false; ///< the run was announced
 };
 
 } // namespace troupe::actors

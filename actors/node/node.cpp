@@ -32,8 +32,11 @@ node_actor::behavior_type NodeState::make_behavior() {
   return traced<node_actor>(
       node_.setup.row, [this](atom::join) { return membership(); },
       [this](atom::begin, const std::string& requester) { return view_for(requester); },
-      [this](atom::introduce, const training::Voter& who, const peer_actor& peer) {
-        return add_peer(who, peer);
+      [this](atom::introduce, const training::Voter& who,
+             const peer_actor& peer) -> caf::result<training::Voter, peer_actor> {
+        if (node_.consensus)
+          return node_.self->delegate(node_.consensus, atom::introduce_v, who, peer);
+        return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
       },
       [this](atom::join, const membership_actor& membership, const std::string& leader,
              const NodeInfo& info) { return take_part(membership, leader, info); },
@@ -55,13 +58,6 @@ node_actor::behavior_type NodeState::make_behavior() {
       },
       [this](atom::stop, StopReason reason) { return stop(reason); },
       [this](atom::status) { return status(); });
-}
-
-caf::result<training::Voter, peer_actor> NodeState::add_peer(const training::Voter& who,
-                                                             const peer_actor& peer) {
-  if (node_.consensus)
-    return node_.self->delegate(node_.consensus, atom::introduce_v, who, peer);
-  return caf::make_error(caf::sec::runtime_error, "this daemon has just started");
 }
 
 /// Learns a record. This node may have no assignment in it, and wait for one.
@@ -127,7 +123,13 @@ void NodeState::begin_task() {
 void NodeState::build() {
   do_blocking([this](NodeWork& work) -> FollowUp {
     const auto built = work.build();
-    return [this, built] { built ? train(*built) : not_built(built.error()); };
+    return [this, built] {
+      if (built)
+        return train(*built);
+      // Tries again if the generation was halted meanwhile, or if the build has failed before this
+      // node requested an assignment in the next one.
+      phase_ == NodePhase::recovering ? build() : give_up(built.error());
+    };
   });
 }
 
@@ -197,12 +199,6 @@ void NodeState::form_next(RunViewPtr view) {
   });
 }
 
-/// Tries again if the generation was halted meanwhile, or if the build has failed before this node
-/// requested an assignment in the next one.
-void NodeState::not_built(const Error& error) {
-  phase_ == NodePhase::recovering ? build() : give_up(error);
-}
-
 /// Nodes that end with the job become unreachable for a node that is still building. The end of the
 /// job is then the better error.
 void NodeState::give_up(Error error) {
@@ -213,7 +209,10 @@ void NodeState::give_up(Error error) {
   enter(NodeEvent::end);
   const auto outcome = not_trained(std::move(error));
   const auto report = [this, outcome] { deliver(outcome); };
-  node_.consensus&& node_.hands_over ? leave_vote(report) : report();
+  if (node_.consensus && node_.hands_over)
+    leave_vote(report);
+  else
+    report();
 }
 
 void NodeState::train(const BuiltGenerationPtr& built) {

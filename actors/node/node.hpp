@@ -43,8 +43,6 @@ private:
       caf::typed_response_promise<training::Voter, std::string, bool, training::GenerationRecord>;
   View view_for(const std::string& requester) const;
   std::string who_begins(const std::string& requester) const;
-  caf::result<training::Voter, peer_actor> add_peer(const training::Voter& who,
-                                                    const peer_actor& peer);
   caf::result<training::NodeAssignment> take_part(const membership_actor& membership,
                                                   std::string leader, const NodeInfo& info);
   void take_assignment(const training::NodeAssignment& assignment);
@@ -63,7 +61,6 @@ private:
   void do_blocking(Task task);
   void begin_task();
   void build();
-  void not_built(const Error& error);
   void give_up(Error error);
   void train(const BuiltGenerationPtr& built);
   void lead();
@@ -82,7 +79,6 @@ private:
   void deliver(const RunOutcomePtr& outcome);
   void end_all();
   caf::result<JobStatus> status();
-  JobStatus status_of_end() const;
   void ask_membership(caf::typed_response_promise<JobStatus> promise);
   void ask_consensus(caf::typed_response_promise<JobStatus> promise);
 

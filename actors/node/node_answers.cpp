@@ -114,21 +114,17 @@ void NodeState::leave() {
   node_.membership = nullptr;
 }
 
-JobStatus NodeState::status_of_end() const {
-  return {.name = node_.setup.run,
-          .phase = "ended",
-          .generation = known_,
-          .loss = end_->result.loss,
-          .samples_per_second = end_->result.samples_per_second,
-          .error = end_->error ? end_->error->message : "",
-          .wait = node_.wait()};
-}
-
 /// Answers after the end of the job, when the leader's COORDINATOR may be gone, from the end
 /// itself.
 caf::result<JobStatus> NodeState::status() {
   if (end_)
-    return status_of_end();
+    return JobStatus{.name = node_.setup.run,
+                     .phase = "ended",
+                     .generation = known_,
+                     .loss = end_->result.loss,
+                     .samples_per_second = end_->result.samples_per_second,
+                     .error = end_->error ? end_->error->message : "",
+                     .wait = node_.wait()};
   if (!left_out_.empty())
     return status_of_wait(node_, {left_out_});
   if (node_.coordinator && !ended_)

@@ -1,34 +1,43 @@
 #include "actors/roles/coordinator.hpp"
 
 #include "actors/membership/blame.hpp"
-#include "actors/roles/detail/step_summary.hpp"
 #include "actors/roles/traced.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace troupe::actors {
 
+namespace {
+
+/// Returns how the training set of a rank differs from the leader's; empty: it does not.
+std::string data_difference(const RankInfo& there, const CoordinatorSetup& here) {
+  if (there.samples != here.samples)
+    return fmt::format("{} training samples here, {} at the leader", there.samples, here.samples);
+  if (there.data != here.data)
+    return fmt::format("the fingerprint of the training data is {} here and {} at the "
+                       "leader: data.root must contain the same files on every node",
+                       there.data, here.data);
+  return {};
+}
+
+} // namespace
+
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
-    : self_{self}, setup_{std::move(setup)},
-      committed_{setup_.first_step}, granted_{setup_.first_step},
-      balancer_{std::move(setup_.balancer)}, votes_{world_size()}, agreed_{setup_.first_step},
-      epoch_{setup_.before.epoch}, totals_{setup_.totals}, summary_{setup_.info} {
-  summary_.checkpoints = totals_.summary.checkpoints;
-  summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
-  summary_.checkpoint_seconds = totals_.summary.checkpoint_seconds;
-  summary_.checkpoint = totals_.summary.checkpoint;
-  summary_.loss = setup_.before.loss;
-  summary_.test_loss = setup_.before.test_loss;
-  summary_.accuracy = setup_.before.accuracy;
-  if (totals_.sampled <= committed_) // else the sample is written again
-    sampled_ = totals_.sampled;
-  measured_ = setup_.first_step; // peak rates were measured when the devices were opened
-  save_wanted_ = setup_.takes_over && setup_.plan.saves();
+    : self_{self}, setup_{std::move(setup)}, ranks_{setup_.generation, setup_.first_step},
+      steps_{.plan = setup_.plan,
+             .ranks = setup_.generation.world_size(),
+             .committed = setup_.first_step},
+      balancer_{std::move(setup_.balancer)},
+      checkpoints_{.writers = setup_.is_sharded ? steps_.ranks : 1}, totals_{setup_.totals} {
+  checkpoints_.wanted = setup_.takes_over && setup_.plan.saves();
+  totals_.begin(setup_.info, setup_.before);
+  if (totals_.sampled <= setup_.first_step) // else the sample is written again
+    sampling_.last = totals_.sampled;
   if (const auto& slice_assignment = balancer_.slice_assignment(); slice_assignment.is_on_demand())
-    work_items_.emplace(slice_assignment, setup_.first_step, setup_.wait_tolerance);
+    async_ = AsyncSteps{{slice_assignment, setup_.first_step, setup_.wait_tolerance},
+                        StepVotes{steps_.ranks}};
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
@@ -36,7 +45,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       setup_.row,
       [this](atom::join, const RankInfo& info, const worker_actor& worker,
              const shard_manager_actor& shard_manager, const metrics_actor& metrics) {
-        join(info, {info, worker, shard_manager, metrics});
+        join({info, worker, shard_manager, metrics});
       },
       [this](atom::run) -> caf::result<RunOutcomePtr> {
         promise_ = self_->make_response_promise<RunOutcomePtr>();
@@ -45,7 +54,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       },
       [this](atom::step_committed, const StepReport& report) { commit(report); },
       [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
-      [this](atom::measure, std::int32_t rank, double peak) { take_peak(rank, peak); },
+      [this](atom::measure, std::int32_t rank, double peak) { ranks_.take_peak(rank, peak); },
       [this](atom::saved, const ShardOutcome& part) { count_shard(part); },
       [this](atom::failed, const Error& error) {
         is_between_nodes(error.code) ? suspect(error) : fail(error);
@@ -54,16 +63,22 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       [this](atom::assign, std::int32_t rank) {
         if (!assigns_to(rank))
           return;
-        work_items_->want(rank);
+        async_->items.want(rank);
         assign_work();
       },
       [this](atom::done, std::int32_t rank, Pass slice) { complete(rank, slice); },
       [this](atom::propose, std::int32_t rank, std::int64_t step,
-             const training::StepResults& by_rank) { propose(rank, step, by_rank); },
+             const training::StepResults& by_rank) {
+        if (!assigns_to(rank))
+          return;
+        if (const auto of_all = async_->votes.propose(rank, step, by_rank))
+          for (const auto& [to, member] : ranks_.all)
+            self_->send(member.parameter_server(), atom::decided_v, step, *of_all);
+      },
       [this](atom::vote, std::int32_t rank, std::int64_t step) {
         if (!assigns_to(rank))
           return;
-        votes_.vote(step);
+        async_->votes.vote(step);
         apply();
       },
       [this](atom::stop, const Error& reason) { stop(reason); },
@@ -75,15 +90,15 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
 void CoordinatorState::stop(const Error& reason) {
   if (reason.code != Errc::stopped)
     ending_ = reason;
-  stopping_ = true;
-  if (phase_ == Phase::training && committed_ == granted_)
+  steps_.stopping = true;
+  if (phase_ == Phase::training && steps_.committed == steps_.granted)
     reach_pause();
 }
 
 /// Answered by grant() before training would continue.
 caf::result<void> CoordinatorState::halt(bool save) {
-  halts_saved_ = halts_saved_ || save;
-  auto& promise = halts_.emplace_back(self_->make_response_promise<void>());
+  halts_.are_saved = halts_.are_saved || save;
+  auto& promise = halts_.promises.emplace_back(self_->make_response_promise<void>());
   if (phase_ == Phase::training)
     grant();
   return promise;
@@ -92,78 +107,68 @@ caf::result<void> CoordinatorState::halt(bool save) {
 /// A node that leaves takes its part of the state with it. If no other node has a copy, the state
 /// must be saved to a checkpoint first.
 void CoordinatorState::answer_halts() {
-  if (committed_ != granted_ || sampling_ || writing_ || !synchronize())
+  if (steps_.committed != steps_.granted || sampling_.runs || checkpoints_.writing ||
+      !synchronize())
     return;
-  if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves()) {
-    pause_begin_ = Clock::now();
+  if ((setup_.dies_with_a_node || halts_.are_saved) && setup_.plan.saves() &&
+      checkpoints_.saved < steps_.committed) {
+    checkpoints_.pause_begin = Clock::now();
     enter(Phase::saving);
-    writing_ = true;
-    parts_ = {.step = committed_};
+    checkpoints_.begin(steps_.committed);
     return save_chunks(); // for the next generation; answers when they are saved
   }
-  for (auto& promise : std::exchange(halts_, {}))
+  for (auto& promise : std::exchange(halts_.promises, {}))
     promise.deliver();
 }
 
 /// Records the steps that some ranks have reported: all ranks had voted for them, including those
 /// that can no longer report.
 RunTotalsPtr CoordinatorState::release() {
-  for (auto made = reports_.begin(); made != reports_.end() && made->first == committed_;
-       made = reports_.erase(made))
-    record_step(committed_++, made->second);
+  while (!steps_.reports.empty() && steps_.reports.begin()->first == steps_.committed)
+    record_step(steps_.commit(steps_.committed));
   phase_ = Phase::ended;
   totals_.seconds += seconds(Clock::now() - begin_);
-  totals_.summary = summary_;
-  totals_.committed = committed_;
-  totals_.run = {summary_.loss, summary_.test_loss, summary_.accuracy, epoch_};
+  totals_.committed = steps_.committed;
+  const auto& summary = totals_.summary;
+  totals_.run = {summary.loss, summary.test_loss, summary.accuracy, totals_.run.epoch};
   return std::make_shared<const RunTotals>(totals_);
 }
 
-void CoordinatorState::join(const RankInfo& info, Member member) {
-  if (!is_rank(info.rank))
+void CoordinatorState::join(JoinedRank rank) {
+  const auto& generation = setup_.generation;
+  const auto number = rank.info.rank;
+  if (!generation.has(number))
     return; // the sender is no role of this generation
-  if (info.samples != setup_.samples)
-    return fail_node(
-        {Errc::data,
-         fmt::format("{} training samples here, {} at the leader", info.samples, setup_.samples),
-         {.rank = info.rank}});
-  if (info.data != setup_.data)
-    return fail_node({Errc::data,
-                      fmt::format("the fingerprint of the training data is {} here and {} at the "
-                                  "leader: data.root must contain the same files on every node",
-                                  info.data, setup_.data),
-                      {.rank = info.rank}});
-  members_[info.rank] = std::move(member);
+  if (const auto difference = data_difference(rank.info, setup_); !difference.empty())
+    // It would end the job if it were the leader's.
+    return fail({Errc::data, difference, {.rank = number}},
+                setup_.membership && generation.node_of(number).address != generation.leader());
+  ranks_.all[number] = std::move(rank);
   begin_if_ready();
 }
 
 void CoordinatorState::begin_if_ready() {
-  if (phase_ != Phase::joining || !promise_ || std::ssize(members_) != world_size())
+  if (phase_ != Phase::joining || !promise_ || std::ssize(ranks_.all) != steps_.ranks)
     return;
   begin_ = Clock::now();
-  for (const auto& [rank, member] : members_)
-    if (rank == setup_.generation.node_of(rank).first_rank)
-      self_->send(member.metrics, atom::join_v, node_statuses(), heartbeat_actor{setup_.metrics});
-  go_on();
-}
-
-/// Does first what was due when the last generation ended: its last steps may not be saved or
-/// evaluated.
-void CoordinatorState::go_on() {
-  const bool is_first = setup_.generation.is_first();
-  if (is_over() && is_first)
+  for (const auto* rank : ranks_.one_per_node())
+    self_->send(rank->metrics, atom::join_v, ranks_.node_statuses(setup_.info.version),
+                heartbeat_actor{setup_.metrics});
+  // First, what was due when the last generation ended: its last steps may not be saved or
+  // evaluated.
+  if (steps_.is_over() && setup_.generation.is_first())
     return resume_training();
-  if (stopping_)
+  if (steps_.stopping)
     return save_if_due();
-  if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0)
+  if (setup_.plan.evaluation_due(steps_.committed) && totals_.run.epoch.steps > 0)
     return reach_pause();
-  if (is_over())
+  if (steps_.is_over())
     return sample_if_due();
-  save_wanted_ ? save_if_due() : resume_training();
+  checkpoints_.wanted ? save_if_due() : resume_training();
 }
 
 void CoordinatorState::resume_training() {
-  if (is_over()) { // all steps are done
+  if (steps_.is_over()) { // all steps are done
     phase_ = Phase::finishing;
     return conclude();
   }
@@ -174,153 +179,49 @@ void CoordinatorState::resume_training() {
   grant();
 }
 
-std::int64_t CoordinatorState::pause() const {
-  if (stopping_)
-    return granted_;
-  const auto pause = setup_.plan.next_pause(committed_);
-  return std::min(pause, balancer_.next_look(committed_).value_or(pause));
-}
-
 void CoordinatorState::grant() {
-  if (work_items_)
+  if (async_)
     return assign_work();
-  if (!halts_.empty())
+  if (!halts_.promises.empty())
     return answer_halts();
-  const auto limit = std::min(pause(), committed_ + setup_.window);
-  if (limit <= granted_)
+  if (!steps_.grant(std::min(steps_.pause(balancer_), steps_.committed + setup_.window)))
     return;
-  granted_ = limit;
-  for (const auto& [rank, member] : members_)
-    self_->send(member.worker, atom::advance_v, granted_);
-}
-
-void CoordinatorState::Member::add(const StepReport& report) {
-  ++steps;
-  busy += report.worker.busy;
-  data_wait += report.worker.data_wait;
-  collectives += collective_time(report) - report.overlapped;
-  optimizer += report.optimizer;
-  ready_batches = report.worker.ready_batches;
-  memory = report.memory;
+  for (const auto& [number, rank] : ranks_.all)
+    self_->send(rank.worker, atom::advance_v, steps_.granted);
 }
 
 void CoordinatorState::commit(const StepReport& report) {
-  if (!members_.contains(report.rank))
+  if (!ranks_.all.contains(report.rank))
     return; // the sender is no role of this generation
   const auto step = report.worker.step;
-  members_.at(report.rank).add(report);
+  ranks_.all.at(report.rank).add(report);
   balancer_.add(report.rank, report.worker.busy);
-  auto& reports = reports_[step];
-  reports.push_back(report);
-  if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
+  if (!steps_.add(report) || phase_ == Phase::ended)
     return;
-  record_step(step, reports);
-  reports_.erase(step);
-  const auto paused = pause();
-  committed_ = step + 1;
+  const auto paused = steps_.pause(balancer_);
+  record_step(steps_.commit(step));
   if (setup_.agree(step))
-    agreed_ = committed_;
-  if (committed_ == paused)
+    steps_.agreed = steps_.committed;
+  if (steps_.committed == paused)
     reach_pause();
   else
     grant();
 }
 
-void CoordinatorState::record_step(std::int64_t step, std::vector<StepReport>& reports) {
-  // Sums must not depend on the order of arrival.
-  std::ranges::sort(reports, {}, &StepReport::rank);
-  CollectiveTime collective;
-  auto row = summarize(reports, collective);
-  row.epoch = setup_.plan.epoch_of(step);
-  row.time = std::chrono::system_clock::now();
-  row.lr = setup_.learning_rate(step);
-  if (work_items_)
-    row.item_seconds = work_items_->take_longest(step);
-  if (setup_.records_reads)
-    for (const auto& report : reports) {
-      std::ranges::copy(report.rounds, std::back_inserter(row.rounds));
-      if (work_items_)
-        row.reads.push_back(report.reads);
-    }
-  if (begins_assignment(step))
-    row.slice_assignment = balancer_.slice_assignment().counts();
-  const auto now = Clock::now();
-  row.seconds = seconds(now - std::exchange(last_commit_, now));
-  step_seconds_ += row.seconds;
-  row.peak_operations = peak_operations();
-  if (row.peak_operations > 0 && row.seconds > 0)
-    row.mfu = setup_.info.operations_per_step / row.seconds / row.peak_operations;
-  totals_.collective += collective.total;
-  totals_.overlapped += collective.overlapped;
-  epoch_.add(row);
-  totals_.steps.add(row);
-  summary_.loss = row.loss;
-  static_cast<metrics::LossScaling&>(summary_) = row;
-  record(std::move(row));
-  if (setup_.plan.epoch_ends(step + 1) && !setup_.plan.evaluation_due(step + 1))
-    record_epoch(step, nullptr);
-  if (step == setup_.first_step && !setup_.generation.is_first())
-    record_recovery();
-  tell_workers_status();
-}
-
-/// Sums over the devices of all ranks; 0 if one is unknown.
-double CoordinatorState::peak_operations() const {
-  double sum = 0;
-  for (const auto& [rank, member] : members_) {
-    if (member.info.peak_operations <= 0)
-      return 0;
-    sum += member.info.peak_operations;
-  }
-  return sum;
-}
-
-/// Only the first rank of a node measures, because its ranks share the processors.
-void CoordinatorState::measure_peaks() {
-  for (const auto& [rank, member] : members_)
-    if (rank == setup_.generation.node_of(rank).first_rank)
-      self_->send(member.worker, atom::measure_v);
-}
-
-void CoordinatorState::take_peak(std::int32_t rank, double operations) {
-  if (!is_rank(rank))
-    return;
-  for (auto& [other, member] : members_)
-    if (setup_.generation.index_of(other) == setup_.generation.index_of(rank))
-      member.info.peak_operations = std::max(member.info.peak_operations, operations);
-}
-
-void CoordinatorState::record_recovery() {
-  const auto& change = setup_.generation.change;
-  record(metrics::RecoveryRecord{
-      .time = std::chrono::system_clock::now(),
-      .generation = setup_.generation.number,
-      .reason = change.reason,
-      .is_loss = change.is_loss,
-      .step = setup_.first_step,
-      .steps_repeated = std::max<std::int64_t>(0, totals_.committed - setup_.first_step),
-      .world_size = world_size(),
-      .detect = change.detect,
-      .halt = change.halt,
-      .heal = setup_.heal,
-      .connect = setup_.connect,
-      .first_step = seconds(Clock::now() - made_)});
-}
-
 /// Returns whether all ranks have the same state. If not, synchronizes them, and then calls
 /// reach_pause() or answer_halts() again.
 bool CoordinatorState::synchronize() {
-  if (agreed_ == committed_)
+  if (steps_.agreed == steps_.committed)
     return true;
-  if (std::exchange(synchronizes_, true))
+  if (std::exchange(steps_.synchronizes, true))
     return false;
-  const auto answered = after(members_.size(), [this] {
-    synchronizes_ = false;
-    agreed_ = committed_;
-    halts_.empty() ? reach_pause() : answer_halts();
+  const auto answered = after(ranks_.all.size(), [this] {
+    steps_.synchronizes = false;
+    steps_.agreed = steps_.committed;
+    halts_.promises.empty() ? reach_pause() : answer_halts();
   });
-  for (const auto& [rank, member] : members_)
-    self_->request(member.synchronous(), caf::infinite, atom::synchronize_v, committed_)
+  for (const auto& [number, rank] : ranks_.all)
+    self_->request(rank.synchronous(), caf::infinite, atom::synchronize_v, steps_.committed)
         .then(answered, [](const caf::error&) {}); // the rank has failed, and reports it itself
   return false;
 }
@@ -337,42 +238,35 @@ std::function<void()> CoordinatorState::after(std::size_t answers, std::function
 /// Returns whether the slice assignment stays as it is. If not, sends the new one to all ranks, and
 /// resumes training when all use it.
 bool CoordinatorState::assign() {
-  const auto next = balancer_.next(committed_);
+  const auto next = balancer_.next(steps_.committed);
   if (!next)
     return true;
-  const auto answered =
-      after(2 * members_.size(), [this] { is_over() ? save_if_due() : resume_training(); });
+  const auto answered = after(2 * ranks_.all.size(),
+                              [this] { steps_.is_over() ? save_if_due() : resume_training(); });
   const auto tell = [&](const auto& role) {
     self_->request(role, caf::infinite, atom::assign_v, *next)
         .then(answered, [](const caf::error&) {}); // the rank has failed, and reports it itself
   };
-  for (const auto& [rank, member] : members_) {
-    tell(member.worker);
-    tell(member.synchronous());
+  for (const auto& [number, rank] : ranks_.all) {
+    tell(rank.worker);
+    tell(rank.synchronous());
   }
   return false;
 }
 
-/// Whether the step is the first of a slice assignment, in a job whose assignment may change.
-bool CoordinatorState::begins_assignment(std::int64_t step) const {
-  return balancer_.reassigns() &&
-         step == std::max(setup_.first_step, balancer_.slice_assignment().first_step());
-}
-
-/// Whether the actions due after the last step need the same state on all ranks.
-bool CoordinatorState::needs_one_state() const {
-  return is_over() || save_wanted_ || balancer_.reassigns() || next_shards_.is_best ||
-         setup_.plan.evaluation_due(committed_) || setup_.plan.checkpoint_due(committed_);
-}
-
 void CoordinatorState::reach_pause() {
-  if (needs_one_state() && !synchronize())
+  // A checkpoint or a sample that is due may need the same state on all ranks.
+  const bool needs_one_state = steps_.is_over() || checkpoints_.wanted || balancer_.reassigns() ||
+                               checkpoints_.next.is_best ||
+                               setup_.plan.evaluation_due(steps_.committed) ||
+                               setup_.plan.checkpoint_due(steps_.committed);
+  if (needs_one_state && !synchronize())
     return;
-  if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0) {
+  if (setup_.plan.evaluation_due(steps_.committed) && totals_.run.epoch.steps > 0) {
     enter(Phase::evaluating);
     evaluation_begin_ = Clock::now();
-    for (const auto& [rank, member] : members_)
-      self_->send(member.shard_manager, atom::evaluate_v, committed_);
+    for (const auto& [number, rank] : ranks_.all)
+      self_->send(rank.shard_manager, atom::evaluate_v, steps_.committed);
     return;
   }
   sample_if_due();
@@ -380,71 +274,22 @@ void CoordinatorState::reach_pause() {
 
 void CoordinatorState::count_evaluation(const EvaluationReport& report) {
   evaluations_.push_back(report);
-  if (phase_ != Phase::evaluating || std::ssize(evaluations_) < world_size())
+  if (phase_ != Phase::evaluating || std::ssize(evaluations_) < setup_.generation.world_size())
     return;
   std::ranges::sort(evaluations_, {}, &EvaluationReport::rank);
   const auto all = total(evaluations_);
   evaluations_.clear();
-  record_epoch(committed_ - 1, &all);
+  const training::TestResults results{ratio(all.loss_sum, static_cast<double>(all.right.rows)),
+                                      all.right.ratio()};
+  record(totals_.end_epoch({.epoch = setup_.plan.epoch_of(steps_.committed - 1),
+                            .step = steps_.committed - 1,
+                            .test_loss = results.loss,
+                            .test_accuracy = results.accuracy,
+                            .test_seconds = seconds(Clock::now() - evaluation_begin_)}));
+  // For this step's checkpoint, if any.
+  checkpoints_.next.results = training::to_metadata(results);
+  checkpoints_.next.is_best = totals_.best.beat(results);
   sample_if_due();
-}
-
-void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationReport* test) {
-  metrics::EpochRecord row;
-  row.time = std::chrono::system_clock::now();
-  row.epoch = setup_.plan.epoch_of(last_step);
-  row.step = last_step;
-  row.train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
-  row.train_accuracy = epoch_.accuracy();
-  row.seconds = epoch_.seconds;
-  if (test) {
-    row.test_loss = ratio(test->loss_sum, static_cast<double>(test->right.rows));
-    row.test_accuracy = test->right.ratio();
-    row.test_seconds = seconds(Clock::now() - evaluation_begin_);
-    row.seconds += *row.test_seconds;
-    summary_.test_loss = row.test_loss;
-    summary_.accuracy = row.test_accuracy;
-    const training::TestResults results{row.test_loss, row.test_accuracy};
-    next_shards_.results = training::to_metadata(results); // for this step's checkpoint, if any
-    next_shards_.is_best = totals_.best.beat(results);
-  }
-  epoch_ = {};
-  record(std::move(row));
-}
-
-void CoordinatorState::end(std::string_view status) {
-  phase_ = Phase::ended;
-  summary_.status = status;
-  summary_.steps = committed_;
-  summary_.epochs = committed_ / setup_.plan.steps_per_epoch();
-  summary_.samples = totals_.steps.samples;
-  summary_.seconds = totals_.seconds + seconds(Clock::now() - begin_);
-  summary_.samples_per_second =
-      ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
-  summary_.mfu = totals_.steps.mfu();
-  summary_.peak_operations = peak_operations();
-  summary_.overlap_ratio = ratio(totals_.overlapped, totals_.collective);
-  summary_.workers = worker_summaries();
-  auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
-  const auto answer = [this](const RunOutcomePtr& ended) {
-    if (promise_)
-      promise_->deliver(ended);
-  };
-  self_->request(setup_.metrics, caf::infinite, atom::finish_v, RunOutcomePtr{outcome})
-      .then(answer, [this, answer](const caf::error& reason) { answer(unrecorded(reason)); });
-}
-
-/// The outcome if METRICS has died: the run's files are incomplete, so the run has failed.
-RunOutcomePtr CoordinatorState::unrecorded(const caf::error& reason) {
-  if (!error_) {
-    error_ = Error{Errc::internal,
-                   "the metrics actor died before the run's logs were complete: " +
-                       caf::to_string(reason),
-                   {.actor = "metrics", .step = committed_ - 1}};
-    summary_.status = "failed";
-    summary_.error = error_->to_string();
-  }
-  return std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
 }
 
 } // namespace troupe::actors

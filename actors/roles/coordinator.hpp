@@ -2,23 +2,23 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
+#include "actors/roles/detail/checkpoint_progress.hpp"
+#include "actors/roles/detail/joined_ranks.hpp"
+#include "actors/roles/detail/step_progress.hpp"
 #include "actors/roles/detail/step_votes.hpp"
 #include "core/config/checkpoint.hpp"
 #include "core/config/cluster.hpp"
 #include "data/slice_balancer.hpp"
 #include "data/work_items.hpp"
 #include "metrics/report/earlier_run.hpp"
-#include "metrics/step_sums.hpp"
 #include "metrics/trace.hpp"
 #include "training/job_plan.hpp"
 #include "training/test_results.hpp"
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,17 +45,60 @@ struct BestSoFar {
   }
 };
 
-/// The totals of a run over the earlier generations of this process. Each COORDINATOR passes them
-/// to the next.
+/// The totals of a run in this process. Each COORDINATOR adds to them and passes them to the next.
 struct RunTotals {
   metrics::StepSums steps = {};
   std::int64_t committed = 0;            ///< steps of the whole run
-  double seconds = 0;                    ///< since the first step
+  double seconds = 0;                    ///< since the first step, without this generation
   double collective = 0, overlapped = 0; ///< seconds
   metrics::RunSummary summary = {};      ///< with the counts of its checkpoints
   BestSoFar best = {};
   std::int64_t sampled = -1;    ///< number of steps after which the last text sample was written
   metrics::EarlierRun run = {}; ///< the run so far, for the next generation
+
+  /// Continues with the next generation. The summary keeps its counts of checkpoints.
+  void begin(const metrics::RunInfo& info, const metrics::EarlierRun& before) {
+    const auto earlier = std::exchange(summary, {info});
+    summary.checkpoints = earlier.checkpoints;
+    summary.checkpoint_failures = earlier.checkpoint_failures;
+    summary.checkpoint_seconds = earlier.checkpoint_seconds;
+    summary.checkpoint = earlier.checkpoint;
+    summary.loss = before.loss;
+    summary.test_loss = before.test_loss;
+    summary.accuracy = before.accuracy;
+    run = before;
+  }
+  void add(const metrics::StepRecord& step, const CollectiveTime& time) {
+    collective += time.total;
+    overlapped += time.overlapped;
+    run.epoch.add(step);
+    steps.add(step);
+    summary.loss = step.loss;
+    static_cast<metrics::LossScaling&>(summary) = step;
+  }
+  /// Returns the record of an epoch with its evaluation, if there was one, and the epoch's steps.
+  metrics::EpochRecord end_epoch(metrics::EpochRecord row) {
+    const auto epoch = std::exchange(run.epoch, {});
+    row.time = std::chrono::system_clock::now();
+    row.train_loss = ratio(epoch.loss, static_cast<double>(epoch.steps));
+    row.train_accuracy = epoch.accuracy();
+    row.seconds = epoch.seconds + row.test_seconds.value_or(0);
+    if (row.test_seconds) {
+      summary.test_loss = row.test_loss;
+      summary.accuracy = row.test_accuracy;
+    }
+    return row;
+  }
+  void add(const metrics::CheckpointRecord& checkpoint) {
+    summary.checkpoint_seconds += checkpoint.pause_seconds;
+    summary.parameters_sha256 = checkpoint.parameters_sha256;
+    ++(checkpoint.failure ? summary.checkpoint_failures : summary.checkpoints);
+    if (!checkpoint.failure)
+      summary.checkpoint = checkpoint.path;
+  }
+  double samples_per_second() const {
+    return ratio(static_cast<double>(steps.samples), steps.seconds);
+  }
 };
 
 struct CoordinatorSetup {
@@ -119,38 +162,29 @@ private:
     finishing,
     ended
   };
-  struct Member {
-    RankInfo info;
-    worker_actor worker;
-    shard_manager_actor shard_manager;
-    metrics_actor metrics; ///< of the rank's node
-    // Sums over all steps so far.
-    std::int64_t steps = 0;
-    std::chrono::nanoseconds busy = {}, data_wait = {}, collectives = {}; ///< not overlapped
-    std::chrono::nanoseconds optimizer = {}; ///< while the rank did not compute
-    std::int64_t ready_batches = 0;          ///< when the last step ended
-    MemoryUse memory = {};
-
-    // The strategy of the job tells which of the two `shard_manager` is.
-    synchronous_shard_manager_actor synchronous() const {
-      return caf::actor_cast<synchronous_shard_manager_actor>(shard_manager);
-    }
-    parameter_server_actor parameter_server() const {
-      return caf::actor_cast<parameter_server_actor>(shard_manager);
-    }
-    void add(const StepReport& report);
-    metrics::WorkerSummary summary(double step_seconds) const;
+  struct AsyncSteps {
+    data::WorkItems items;
+    StepVotes votes;
+    bool assigns_later = false; ///< assign_again() is scheduled, for the end of a wait tolerance
+    static double now() { return seconds(Clock::now().time_since_epoch()); } ///< for `items`
   };
+  /// There is memory for one sample.
+  struct Sampling {
+    bool runs = false;      ///< a sample is being gathered or written
+    bool due = false;       ///< take the next sample when that one is written
+    bool concludes = false; ///< conclude when that one is written
+    std::int64_t last = -1; ///< number of steps after which the last sample was begun
+  };
+  struct Halts {
+    std::vector<caf::typed_response_promise<void>> promises = {}; ///< wait for steps in flight
+    bool are_saved = false; ///< they also wait for all steps to be on disk
+  };
+
   void enter(Phase phase);
-  void join(const RankInfo& info, Member member);
-  std::int32_t world_size() const { return setup_.generation.world_size(); }
-  /// Whether the generation has this rank. Messages of other nodes may be damaged.
-  bool is_rank(std::int32_t rank) const { return rank >= 0 && rank < world_size(); }
+  void join(JoinedRank rank);
   void begin_if_ready();
-  void go_on();
   void resume_training();
   void grant();
-  std::int64_t pause() const;
   void commit(const StepReport& report);
   /// Has METRICS record an event.
   void record(RunRecord event) {
@@ -158,25 +192,17 @@ private:
                 std::make_shared<const RunRecord>(std::move(event)));
   }
   void record_recovery();
-  void record_step(std::int64_t step, std::vector<StepReport>& reports);
-  double peak_operations() const;
-  void measure_peaks();
-  void take_peak(std::int32_t rank, double operations);
-  bool needs_one_state() const;
+  void record_step(const std::vector<StepReport>& reports);
   void reach_pause();
   bool synchronize();
   std::function<void()> after(std::size_t answers, std::function<void()> then);
   bool assign();
-  bool begins_assignment(std::int64_t step) const;
   void assign_work();
   void assign_again();
   bool assigns_to(std::int32_t rank) const;
   void complete(std::int32_t rank, Pass pass);
-  void propose(std::int32_t rank, std::int64_t step, const training::StepResults& results);
   void apply();
   void count_evaluation(const EvaluationReport& report);
-  /// `test`: null if the epoch ends without an evaluation.
-  void record_epoch(std::int64_t last_step, const EvaluationReport* test);
   void sample_if_due();
   void write_sample();
   void not_sampled(std::int64_t step, const caf::error& error);
@@ -187,12 +213,9 @@ private:
   void save_chunks();
   void take_chunks(std::int32_t rank, ChunkUse use,
                    const std::function<void(const ShardOutcome&)>& then, std::uint64_t index = 0);
-  std::size_t writers() const;
   void count_shard(const ShardOutcome& part);
-  void finish_checkpoint();
   void conclude();
   std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
-  void count_saved(metrics::CheckpointRecord outcome);
   void finish();
   void tell_workers_status();
   void stop(const Error& reason);
@@ -200,63 +223,29 @@ private:
   void answer_halts();
   RunTotalsPtr release();
   void suspect(const Error& error);
-  std::vector<std::string> nodes_behind() const;
-  void fail_node(const Error& error);
-  void fail(const Error& error) { fail(error, others_may_go_on(error)); }
+  void fail(const Error& error);
   void fail(Error error, bool others_go_on);
-  bool others_may_go_on(const Error& error) const;
   void end_failed(Error error);
-  void complete(Where& where) const;
-  void end(std::string_view status);
-  RunOutcomePtr unrecorded(const caf::error& reason);
-  bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
+  void end(std::string_view status, std::optional<Error> error = {});
   JobStatus status() const;
-  std::vector<metrics::NodeRecord> node_statuses() const;
-  WorkerSummaries worker_summaries() const;
 
   coordinator_actor::pointer self_;
   CoordinatorSetup setup_;
   Phase phase_ = Phase::joining;
-  std::map<std::int32_t, Member> members_;
-  std::int64_t committed_, granted_;
-  bool stopping_ = false;
+  JoinedRanks ranks_;
+  StepProgress steps_;
   data::SliceBalancer balancer_;
-  // Asynchronous training uses the next three.
-  std::optional<data::WorkItems> work_items_;
-  StepVotes votes_;
-  bool assigns_later_ = false; ///< assign_again() is scheduled, for the end of a wait tolerance
-  std::int64_t agreed_;        ///< number of steps after which all ranks last had the same state
-  bool synchronizes_ = false;  ///< ranks are synchronizing
-  bool sampling_ = false;      ///< a sample is being gathered or written; there is memory for one
-  bool sample_due_ = false;    ///< take the next sample when that one is written
-  bool concludes_ = false;     ///< conclude when that one is written
-  std::int64_t sampled_ = -1;  ///< number of steps after which the last sample was begun
-  bool writing_ = false;       ///< a snapshot is being written; there is memory for one
-  bool save_due_ = false;      ///< save again when that one is written
-  bool save_wanted_ = false;   ///< at any step
-  std::int64_t saved_ =
-      -1; ///< number of steps after which the last checkpoint was or is being written
-  std::int64_t hashed_ = -1;    ///< number of steps after which the summary's digest was taken
-  CheckpointShards parts_ = {}; ///< of the checkpoint in progress
-  CheckpointShards next_shards_ = {}; ///< results for the next checkpoint
-  std::map<std::int64_t, std::vector<StepReport>> reports_;
-  double step_seconds_ = 0;   ///< total over this generation's steps
-  std::int64_t measured_ = 0; ///< number of steps after which peak rates were last measured
+  std::optional<AsyncSteps> async_;
+  Sampling sampling_;
+  CheckpointProgress checkpoints_;
   std::vector<EvaluationReport> evaluations_;
-  std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps in flight
-  bool halts_saved_ = false; ///< they also wait for all steps to be on disk
-  bool is_void_ = false;     ///< the generation is over
-  bool reported_ = false;    ///< a failed rank was reported to MEMBERSHIP
-  metrics::StepSums epoch_;
   RunTotals totals_; ///< with this generation's
   Clock::time_point made_ = Clock::now(), begin_ = made_, last_commit_ = begin_,
-                    evaluation_begin_ = begin_, pause_begin_ = begin_;
-  std::optional<double> paused_; ///< seconds of the pause for the checkpoint in progress
-  metrics::RunSummary summary_;
-  std::optional<Error> error_, suspected_;
-  std::set<std::int32_t> interrupted_; ///< ranks that have reported a failure between ranks
-  std::optional<Error> unsaved_;       ///< why the newest checkpoint was not written
-  std::optional<Error> ending_;        ///< why the job ends after it is saved
+                    evaluation_begin_ = begin_;
+  Halts halts_;
+  bool is_void_ = false;        ///< the generation is over
+  bool reported_ = false;       ///< a failed rank was reported to MEMBERSHIP
+  std::optional<Error> ending_; ///< why the job ends after it is saved
   std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
 };
 

@@ -14,11 +14,11 @@ namespace troupe::actors {
 void CoordinatorState::sample_if_due() {
   if (phase_ == Phase::ended) // while the last sample was written
     return;
-  if (!setup_.plan.sample_due(committed_) || sampled_ == committed_)
+  if (!setup_.plan.sample_due(steps_.committed) || sampling_.last == steps_.committed)
     return save_if_due();
   enter(Phase::sampling);
-  sample_due_ = sampling_;
-  if (!std::exchange(sampling_, true))
+  sampling_.due = sampling_.runs;
+  if (!std::exchange(sampling_.runs, true))
     take_chunks(0, ChunkUse::sample, [this](const ShardOutcome&) { write_sample(); });
 }
 
@@ -26,8 +26,8 @@ void CoordinatorState::sample_if_due() {
 void CoordinatorState::write_sample() {
   if (phase_ == Phase::ended)
     return;
-  sampled_ = committed_;
-  self_->request(setup_.generator, caf::infinite, atom::generate_v, committed_)
+  sampling_.last = steps_.committed;
+  self_->request(setup_.generator, caf::infinite, atom::generate_v, steps_.committed)
       .then(
           [this](const GeneratedRecordPtr& sample) {
             if (phase_ == Phase::ended)
@@ -36,7 +36,7 @@ void CoordinatorState::write_sample() {
             record(*sample);
             sample_ended();
           },
-          [this, step = committed_](const caf::error& error) { not_sampled(step, error); });
+          [this, step = steps_.committed](const caf::error& error) { not_sampled(step, error); });
   save_if_due();
 }
 
@@ -55,12 +55,12 @@ void CoordinatorState::not_sampled(std::int64_t step, const caf::error& error) {
 }
 
 void CoordinatorState::sample_ended() {
-  sampling_ = false;
-  if (std::exchange(sample_due_, false))
+  sampling_.runs = false;
+  if (std::exchange(sampling_.due, false))
     sample_if_due();
-  else if (std::exchange(concludes_, false))
+  else if (std::exchange(sampling_.concludes, false))
     conclude();
-  else if (!halts_.empty() && phase_ == Phase::training)
+  else if (!halts_.promises.empty() && phase_ == Phase::training)
     grant();
 }
 

@@ -1,6 +1,5 @@
 // Saving of a job's state, and the end of the job after the last save.
 #include "actors/roles/coordinator.hpp"
-#include "actors/roles/detail/step_summary.hpp"
 
 #include <fmt/format.h>
 
@@ -12,22 +11,19 @@ namespace troupe::actors {
 void CoordinatorState::save_if_due() {
   if (phase_ == Phase::ended) // while the last checkpoint was written
     return;
-  const bool saves = setup_.plan.saves() || next_shards_.is_best;
-  const bool is_due = std::exchange(save_wanted_, false) ||
-                      setup_.plan.checkpoint_due(committed_) || next_shards_.is_best;
-  if (!is_over() && !is_due) {
-    next_shards_ = {};
+  const bool saves = setup_.plan.saves() || checkpoints_.next.is_best;
+  const bool is_due = std::exchange(checkpoints_.wanted, false) ||
+                      setup_.plan.checkpoint_due(steps_.committed) || checkpoints_.next.is_best;
+  if (!steps_.is_over() && !is_due) {
+    checkpoints_.next = {};
     return resume_training();
   }
   if (phase_ != Phase::saving)
-    pause_begin_ = Clock::now();
+    checkpoints_.pause_begin = Clock::now();
   enter(Phase::saving);
-  save_due_ = writing_;
-  if (writing_)
+  if (!checkpoints_.begin(steps_.committed))
     return;
-  parts_ = std::exchange(next_shards_, {});
-  parts_.step = committed_;
-  if (!is_over())
+  if (!steps_.is_over())
     return save();
   phase_ = Phase::finishing;
   saves ? save_chunks() : conclude();
@@ -35,7 +31,7 @@ void CoordinatorState::save_if_due() {
 
 /// Returns the error handler of a save request: it ends the job.
 std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* role, int rank) {
-  return [this, role, rank, step = committed_ - 1](const caf::error& error) {
+  return [this, role, rank, step = steps_.committed - 1](const caf::error& error) {
     fail({Errc::internal,
           fmt::format("the {} did not save its part of the state: {}", role, caf::to_string(error)),
           {.actor = role, .rank = rank, .step = step}});
@@ -43,30 +39,25 @@ std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* r
 }
 
 void CoordinatorState::save() {
-  writing_ = true;
-  const auto answered = after(members_.size(), [this] { copied(); });
-  for (const auto& [rank, member] : members_)
-    self_->request(member.shard_manager, caf::infinite, atom::save_v, committed_)
-        .then(answered, not_saved("shard_manager", rank));
+  const auto answered = after(ranks_.all.size(), [this] { copied(); });
+  for (const auto& [number, rank] : ranks_.all)
+    self_->request(rank.shard_manager, caf::infinite, atom::save_v, steps_.committed)
+        .then(answered, not_saved("shard_manager", number));
 }
 
 /// The copy is complete. Training continues while it is written.
 void CoordinatorState::copied() {
-  paused_ = seconds(Clock::now() - pause_begin_);
-  if (!is_over())
+  checkpoints_.paused = seconds(Clock::now() - checkpoints_.pause_begin);
+  if (!steps_.is_over())
     return resume_training();
   phase_ = Phase::finishing;
-  if (!writing_)
+  if (!checkpoints_.writing)
     conclude();
-}
-
-std::size_t CoordinatorState::writers() const {
-  return setup_.is_sharded ? members_.size() : 1;
 }
 
 /// Training has stopped, so the state is written without a copy.
 void CoordinatorState::save_chunks() {
-  for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(writers()); ++rank)
+  for (std::int32_t rank = 0; rank < checkpoints_.writers; ++rank)
     take_chunks(rank, ChunkUse::checkpoint,
                 [this](const ShardOutcome& part) { count_shard(part); });
 }
@@ -81,12 +72,12 @@ void CoordinatorState::take_chunks(std::int32_t rank, ChunkUse use,
     return;
   const auto ask = [&](std::int32_t of, ChunkUse its_use, auto answered) {
     self_
-        ->request(members_.at(of).shard_manager, caf::infinite, atom::gather_v, committed_, index,
-                  its_use)
+        ->request(ranks_.all.at(of).shard_manager, caf::infinite, atom::gather_v, steps_.committed,
+                  index, its_use)
         .then(std::move(answered), not_saved("shard_manager", of));
   };
   if (use != ChunkUse::checkpoint || !setup_.is_sharded)
-    for (const auto& [other, member] : members_)
+    for (const auto& [other, joined] : ranks_.all)
       if (other != 0)
         ask(other, ChunkUse::contribution, [](const ShardOutcome&) {});
   ask(rank, use, [this, rank, use, then, next = index + 1](const ShardOutcome& part) {
@@ -95,25 +86,20 @@ void CoordinatorState::take_chunks(std::int32_t rank, ChunkUse use,
 }
 
 void CoordinatorState::count_shard(const ShardOutcome& part) {
-  if (part.step != parts_.step)
+  if (!checkpoints_.add(part))
     return;
-  parts_.parts.push_back(part);
-  if (parts_.parts.size() == writers())
-    finish_checkpoint();
-}
-
-void CoordinatorState::finish_checkpoint() {
-  std::ranges::sort(parts_.parts, {}, &ShardOutcome::rank);
-  self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, parts_)
+  self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, checkpoints_.parts)
       .then(
-          [this](const metrics::CheckpointRecord& outcome) {
-            writing_ = false;
-            count_saved(outcome);
-            if (std::exchange(save_due_, false))
+          [this](metrics::CheckpointRecord outcome) {
+            checkpoints_.end(outcome, Clock::now());
+            totals_.add(outcome);
+            record(std::move(outcome));
+            if (std::exchange(checkpoints_.due, false))
               save_if_due();
             else if (phase_ == Phase::finishing)
               conclude();
-            else if (!halts_.empty() && phase_ != Phase::evaluating && phase_ != Phase::sampling)
+            else if (!halts_.promises.empty() && phase_ != Phase::evaluating &&
+                     phase_ != Phase::sampling)
               resume_training();
           },
           not_saved("checkpointer"));
@@ -121,31 +107,15 @@ void CoordinatorState::finish_checkpoint() {
 
 /// Computes the digest of the last parameters if no checkpoint has it, and ends the job.
 void CoordinatorState::conclude() {
-  concludes_ = sampling_;
-  if (concludes_)
+  sampling_.concludes = sampling_.runs;
+  if (sampling_.concludes)
     return;
-  if (hashed_ == committed_)
+  if (checkpoints_.hashed == steps_.committed)
     return finish();
   take_chunks(0, ChunkUse::digest, [this](const ShardOutcome& part) {
-    summary_.parameters_sha256 = part.parameters_sha256;
+    totals_.summary.parameters_sha256 = part.parameters_sha256;
     finish();
   });
-}
-
-void CoordinatorState::count_saved(metrics::CheckpointRecord outcome) {
-  // The last checkpoint is written while nothing trains.
-  const auto paused = std::exchange(paused_, std::nullopt);
-  outcome.pause_seconds = paused ? *paused : seconds(Clock::now() - pause_begin_);
-  summary_.checkpoint_seconds += outcome.pause_seconds;
-  summary_.parameters_sha256 = outcome.parameters_sha256;
-  if (!outcome.parameters_sha256.empty())
-    hashed_ = outcome.step;
-  saved_ = outcome.step;
-  ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
-  unsaved_ = outcome.failure;
-  if (!outcome.failure)
-    summary_.checkpoint = outcome.path;
-  record(std::move(outcome));
 }
 
 void CoordinatorState::finish() {
@@ -153,10 +123,46 @@ void CoordinatorState::finish() {
     return;
   if (ending_)
     return end_failed(*std::move(ending_));
-  if (!unsaved_)
-    return end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
-  unsaved_->message = "the last checkpoint was not written: " + unsaved_->message;
-  end_failed(*std::move(unsaved_));
+  auto& failure = checkpoints_.failure;
+  if (!failure)
+    return end(steps_.committed == setup_.plan.total_steps() ? "completed" : "stopped");
+  failure->message = "the last checkpoint was not written: " + failure->message;
+  end_failed(*std::move(failure));
+}
+
+void CoordinatorState::end(std::string_view status, std::optional<Error> error) {
+  phase_ = Phase::ended;
+  auto& summary = totals_.summary;
+  summary.status = status;
+  summary.steps = steps_.committed;
+  summary.epochs = setup_.plan.epoch_of(steps_.committed);
+  summary.samples = totals_.steps.samples;
+  summary.seconds = totals_.seconds + seconds(Clock::now() - begin_);
+  summary.samples_per_second = totals_.samples_per_second();
+  summary.mfu = totals_.steps.mfu();
+  summary.peak_operations = ranks_.peak_operations();
+  summary.overlap_ratio = ratio(totals_.overlapped, totals_.collective);
+  summary.workers = ranks_.summaries(steps_.seconds);
+  const RunOutcomePtr outcome =
+      std::make_shared<const RunOutcome>(RunOutcome{summary, std::move(error)});
+  const auto answer = [this](const RunOutcomePtr& ended) {
+    if (promise_)
+      promise_->deliver(ended);
+  };
+  self_->request(setup_.metrics, caf::infinite, atom::finish_v, outcome)
+      .then(answer, [this, answer, outcome](const caf::error& reason) {
+        auto& now = totals_.summary;
+        auto failure = outcome->error;
+        if (!failure) { // the run's files are incomplete, so the run has failed
+          failure = Error{Errc::internal,
+                          "the metrics actor died before the run's logs were complete: " +
+                              caf::to_string(reason),
+                          {.actor = "metrics", .step = steps_.committed - 1}};
+          now.status = "failed";
+          now.error = failure->to_string();
+        }
+        answer(std::make_shared<const RunOutcome>(RunOutcome{now, std::move(failure)}));
+      });
 }
 
 } // namespace troupe::actors

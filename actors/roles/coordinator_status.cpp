@@ -1,32 +1,84 @@
 // COORDINATOR's reports on the job, to nodes and to `troupe status`.
 #include "actors/roles/coordinator.hpp"
-#include "actors/roles/detail/step_summary.hpp"
 #include "metrics/text_figures.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace troupe::actors {
 
+void CoordinatorState::record_recovery() {
+  const auto& change = setup_.generation.change;
+  record(metrics::RecoveryRecord{
+      .time = std::chrono::system_clock::now(),
+      .generation = setup_.generation.number,
+      .reason = change.reason,
+      .is_loss = change.is_loss,
+      .step = setup_.first_step,
+      .steps_repeated = std::max<std::int64_t>(0, setup_.totals.committed - setup_.first_step),
+      .world_size = setup_.generation.world_size(),
+      .detect = change.detect,
+      .halt = change.halt,
+      .heal = setup_.heal,
+      .connect = setup_.connect,
+      .first_step = seconds(Clock::now() - made_)});
+}
+
+void CoordinatorState::record_step(const std::vector<StepReport>& reports) {
+  CollectiveTime collective;
+  auto row = summarize(reports, collective);
+  const auto step = row.step;
+  row.epoch = setup_.plan.epoch_of(step);
+  row.time = std::chrono::system_clock::now();
+  row.lr = setup_.learning_rate(step);
+  if (async_)
+    row.item_seconds = async_->items.take_longest(step);
+  if (setup_.records_reads)
+    for (const auto& report : reports) {
+      std::ranges::copy(report.rounds, std::back_inserter(row.rounds));
+      if (async_)
+        row.reads.push_back(report.reads);
+    }
+  if (const auto& assignment = balancer_.slice_assignment();
+      balancer_.reassigns() && step == std::max(setup_.first_step, assignment.first_step()))
+    row.slice_assignment = assignment.counts();
+  const auto now = Clock::now();
+  row.seconds = seconds(now - std::exchange(last_commit_, now));
+  steps_.seconds += row.seconds;
+  row.peak_operations = ranks_.peak_operations();
+  if (row.peak_operations > 0 && row.seconds > 0)
+    row.mfu = setup_.info.operations_per_step / row.seconds / row.peak_operations;
+  totals_.add(row, collective);
+  record(std::move(row));
+  if (setup_.plan.epoch_ends(step + 1) && !setup_.plan.evaluation_due(step + 1))
+    record(totals_.end_epoch({.epoch = setup_.plan.epoch_of(step), .step = step}));
+  if (step == setup_.first_step && !setup_.generation.is_first())
+    record_recovery();
+  tell_workers_status();
+}
+
 /// Shows the job's phase on every node. Peak rates are measured in pauses.
 void CoordinatorState::enter(Phase phase) {
   phase_ = phase;
-  if (phase != Phase::training && std::exchange(measured_, committed_) != committed_)
-    measure_peaks();
+  if (phase != Phase::training &&
+      std::exchange(ranks_.measured, steps_.committed) != steps_.committed)
+    // One rank of a node measures, because the node's ranks share the processors.
+    for (const auto* rank : ranks_.one_per_node())
+      self_->send(rank->worker, atom::measure_v);
   const auto shown = phase == Phase::training     ? metrics::JobPhase::training
                      : phase == Phase::evaluating ? metrics::JobPhase::evaluating
                                                   : metrics::JobPhase::saving;
-  for (const auto& [rank, member] : members_)
-    if (rank == setup_.generation.node_of(rank).first_rank)
-      self_->send(member.metrics, atom::status_v, shown);
+  for (const auto* rank : ranks_.one_per_node())
+    self_->send(rank->metrics, atom::status_v, shown);
 }
 
 /// Shows all workers on the leader, and on every other node its own.
 void CoordinatorState::tell_workers_status() {
   std::map<metrics_actor, WorkerSummaries> by_node;
-  auto all = worker_summaries();
+  auto all = ranks_.summaries(steps_.seconds);
   for (const auto& worker : all)
-    if (const auto& metrics = members_.at(worker.rank).metrics; metrics != setup_.metrics)
+    if (const auto& metrics = ranks_.all.at(worker.rank).metrics; metrics != setup_.metrics)
       by_node[metrics].push_back(worker);
   by_node[setup_.metrics] = std::move(all);
   for (auto& [metrics, workers] : by_node)
@@ -36,65 +88,19 @@ void CoordinatorState::tell_workers_status() {
 JobStatus CoordinatorState::status() const {
   constexpr const char* phases[] = {"joining", "training",  "evaluating", "sampling",
                                     "saving",  "finishing", "ended"};
-  const auto samples_per_second =
-      ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
+  const auto samples_per_second = totals_.samples_per_second();
   return {.name = setup_.info.name,
           .phase = phases[static_cast<std::size_t>(phase_)],
           .generation = setup_.generation.number,
-          .step = committed_,
+          .step = steps_.committed,
           .total_steps = setup_.plan.total_steps(),
-          .epoch = setup_.plan.epoch_of(std::min(committed_, setup_.plan.total_steps() - 1)),
-          .world_size = world_size(),
-          .loss = summary_.loss,
+          .epoch = setup_.plan.epoch_of(std::min(steps_.committed, setup_.plan.total_steps() - 1)),
+          .world_size = setup_.generation.world_size(),
+          .loss = totals_.summary.loss,
           .samples_per_second = samples_per_second,
           .tokens_per_second = metrics::tokens_per_second(setup_.info, samples_per_second),
-          .error = summary_.error,
-          .nodes = node_statuses()};
-}
-
-std::vector<metrics::NodeRecord> CoordinatorState::node_statuses() const {
-  std::vector<metrics::NodeRecord> nodes;
-  for (const auto& place : setup_.generation.nodes)
-    nodes.push_back({.name = place.host,
-                     .address = place.address,
-                     .version = setup_.info.version,
-                     .state = "joining"});
-  for (const auto& [rank, member] : members_) {
-    auto& node = nodes[setup_.generation.index_of(rank)];
-    node.page = member.info.metrics;
-    node.state = "active";
-    node.devices.push_back(member.info.device);
-    node.ranks.push_back(rank);
-  }
-  return nodes;
-}
-
-WorkerSummaries CoordinatorState::worker_summaries() const {
-  WorkerSummaries workers;
-  for (const auto& [rank, member] : members_)
-    workers.push_back(member.summary(step_seconds_));
-  return workers;
-}
-
-metrics::WorkerSummary CoordinatorState::Member::summary(double step_seconds) const {
-  const auto peak = [this](MemoryKind kind) { return memory.peak[static_cast<std::size_t>(kind)]; };
-  return {.rank = info.rank,
-          .device = info.device,
-          .peak_memory_bytes = memory.total_peak,
-          .parameter_bytes = peak(MemoryKind::parameters),
-          .gradient_bytes = peak(MemoryKind::gradients),
-          .optimizer_bytes = peak(MemoryKind::optimizer),
-          .busy_ratio = ratio(seconds(busy), step_seconds),
-          .memory = memory,
-          .steps = steps,
-          .step_seconds = step_seconds,
-          .compute_seconds = seconds(busy),
-          .data_wait_seconds = seconds(data_wait),
-          .collective_seconds = seconds(collectives),
-          .optimizer_seconds = seconds(optimizer),
-          .ready_batches = ready_batches,
-          .memory_limit_bytes = info.memory_bytes,
-          .peak_operations = info.peak_operations};
+          .error = totals_.summary.error,
+          .nodes = ranks_.node_statuses(setup_.info.version)};
 }
 
 } // namespace troupe::actors

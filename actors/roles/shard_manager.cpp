@@ -33,7 +33,7 @@ std::vector<Span> merged(std::vector<Span> spans) {
 }
 
 /// Returns the optimizer's time during which the rank neither computed nor communicated.
-std::chrono::nanoseconds bare_updates(const training::Collectives& done,
+std::chrono::nanoseconds bare_updates(const training::StepWork& done,
                                       const std::vector<Span>& computing) {
   auto busy = computing;
   for (const auto& each : done.done)
@@ -55,7 +55,7 @@ ShardManagerState::ShardManagerState(synchronous_shard_manager_actor::pointer se
                                      ShardManagerSetup setup)
     : ShardManagerBase{self, setup.reducer.rank_state, setup.others}, self_{self},
       setup_{std::move(setup)}, reducer_{setup_.reducer}, pass_{setup_.first_pass},
-      gathered_(reducer_.plan().buckets.size(), false), ready_(gathered_.size()) {
+      gathered_(reducer_.plan().buckets.size(), false) {
   if (setup_.replica_groups)
     rounds_.emplace(*setup_.replica_groups,
                     [this](std::chrono::milliseconds time, std::function<Status()> then) {
@@ -149,26 +149,27 @@ void ShardManagerState::gather(const ParameterRequest& request, std::size_t buck
   // The bucket that had this memory before is released by now.
   if (last_release_)
     rank_state().communication->wait(last_release_);
-  training::Collectives of_no_step;
+  training::StepWork of_no_step;
   reducer_.gather(reducer_.plan().buckets[bucket],
                   request.pass_mode == PassMode::training
-                      ? collectives_of(slice_assignment().step_of(request.index))
+                      ? work_of(slice_assignment().step_of(request.index))
                       : of_no_step);
   gathered_[bucket] = !strategy().reshard_after_forward;
-  ready_[bucket] = rank_state().communication->record();
 }
 
-training::Collectives& ShardManagerState::collectives_of(std::int64_t step) {
-  auto& collectives = in_flight_[step].collectives;
-  collectives.step = step;
-  return collectives;
+/// Returns the work of a step in flight. The first call for a step makes its plan.
+training::StepWork& ShardManagerState::work_of(std::int64_t step) {
+  auto& work = in_flight_[step].work;
+  if (work.plan.step < 0)
+    work.plan = reducer_.step_plan(step);
+  return work;
 }
 
 EventPtr ShardManagerState::event_for(const ParameterRequest& request) {
   if (takes_place(request))
     return opened_->event;
   // Backward writes where the gradients of the last pass were read.
-  return request.phase == Phase::forward ? ready_[bucket_of(request.unit)]
+  return request.phase == Phase::forward ? reducer_.ready(bucket_of(request.unit))
                                          : rank_state().communication->record();
 }
 
@@ -191,42 +192,26 @@ void ShardManagerState::release(const EventPtr& event) {
 void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
   pass_ = pass;
   rank_state().communication->wait(event);
-  reducer_.accumulate(unit, pass);
+  const auto step = slice_assignment().step_of(pass);
+  auto& work = work_of(step);
+  reducer_.accumulate(unit, pass, work.plan);
   const auto& bucket = reducer_.plan().buckets[bucket_of(unit)];
-  if (unit == bucket.units.first)
-    finish_bucket(pass, bucket, event);
+  if (unit == bucket.units.first) {
+    last_reduced_ = reducer_.finish_bucket(bucket, pass, work);
+    if (strategy().divides_gradients)
+      release(event);
+  }
   if (unit == 0 && slice_assignment().ends_step(pass))
-    finish_step(slice_assignment().step_of(pass));
+    finish_step(step);
   answer_requests();
 }
 
-void ShardManagerState::finish_bucket(Pass pass, const training::Bucket& bucket,
-                                      const EventPtr& event) {
-  const auto step = slice_assignment().step_of(pass);
-  const bool last = slice_assignment().ends_step(pass);
-  const auto planned = reducer_.step_plan(step);
-  if (planned.sums_after_pass(last))
-    reducer_.reduce(bucket, pass, collectives_of(step));
-  last_reduced_ = rank_state().communication->record();
-  if (last && planned.applies_early)
-    reducer_.apply(bucket, collectives_of(step));
-  if (last && planned.publishes_early(bucket))
-    publish(bucket, collectives_of(step));
-  if (strategy().divides_gradients)
-    release(event);
-}
-
 void ShardManagerState::finish_step(std::int64_t step) {
-  auto& done = collectives_of(step);
-  const auto planned = reducer_.step_plan(step);
+  auto& work = work_of(step);
   const auto& found = in_flight_[step].found;
-  reducer_.finish_step(step, found.get(), done);
+  reducer_.finish_step(found.get(), work);
   in_flight_[step].made = rank_state().communication->record();
-  // The next forward begins with the first units.
-  const auto& buckets = reducer_.plan().buckets;
-  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
-    if (!planned.publishes_early(*bucket))
-      publish(*bucket, done);
+  reducer_.publish_rest(work);
   gathered_.assign(gathered_.size(), false);
   if (rounds_)
     if (const auto ended = rounds_->end_step(step, weight()); !ended)
@@ -235,11 +220,6 @@ void ShardManagerState::finish_step(std::int64_t step) {
     in_flight_[step].applied = true;
     commit_if_done(step);
   });
-}
-
-void ShardManagerState::publish(const training::Bucket& bucket, training::Collectives& done) {
-  reducer_.publish(bucket, done);
-  ready_[bucket_of(bucket.units.first)] = rank_state().communication->record();
 }
 
 void ShardManagerState::commit_if_done(std::int64_t step) {
@@ -264,7 +244,7 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
 
 StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
   StepReport report{.rank = rank_state().rank, .worker = *in_flight.worker};
-  for (const auto& each : in_flight.collectives.done) {
+  for (const auto& each : in_flight.work.done) {
     if (!reached(each.end)) // the communicator has failed since
       continue;
     auto& [bytes, time] = report.collectives[static_cast<std::size_t>(each.kind)];
@@ -273,7 +253,7 @@ StepReport ShardManagerState::report_of(const InFlightStep& in_flight) const {
     report.overlapped += covered(*in_flight.computing, each.begin->time(), each.end->time());
   }
   if (!failed_)
-    report.optimizer = bare_updates(in_flight.collectives, *in_flight.computing);
+    report.optimizer = bare_updates(in_flight.work, *in_flight.computing);
   // Batch norms communicate within passes (ADR 0011).
   report.collectives[static_cast<std::size_t>(metrics::CollectiveKind::all_reduce)].bytes +=
       in_flight.worker->statistics_bytes;
@@ -320,10 +300,7 @@ void ShardManagerState::synchronize_if_settled() {
   const auto synchronization = std::exchange(synchronization_, std::nullopt);
   if (rounds_)
     rounds_->synchronize(synchronization->steps, weight());
-  reducer_.synchronize(synchronization->steps - 1);
-  training::Collectives of_no_step;
-  for (const auto& bucket : reducer_.plan().buckets)
-    publish(bucket, of_no_step);
+  reducer_.synchronize();
   when_copied(synchronization->steps, nullptr,
               [promise = synchronization->promise]() mutable { promise.deliver(); });
 }
@@ -346,14 +323,14 @@ bool ShardManagerState::begins(std::int64_t step) {
   for (const auto fragment : rounds_->apply_before(step))
     for (const auto& part :
          setup_.replica_groups->state->fragments()[static_cast<std::size_t>(fragment)].parts)
-      publish(reducer_.plan().buckets[part.bucket], collectives_of(step));
+      reducer_.publish(reducer_.plan().buckets[part.bucket], work_of(step));
   return true;
 }
 
 /// The replica group's share of all slices.
 double ShardManagerState::weight() const {
   const auto slices =
-      training::slices_of_replica_group(slice_assignment(), strategy(), rank_state().rank);
+      slice_assignment().slices_of_group(rank_state().rank, strategy().replica_group);
   return static_cast<double>(slices) / slice_assignment().slices();
 }
 

@@ -34,7 +34,7 @@ public:
 private:
   /// A step in flight. It becomes a report when both the worker and the optimizer are done.
   struct InFlightStep {
-    training::Collectives collectives;
+    training::StepWork work;
     std::optional<WorkerStep> worker;
     SpansPtr computing;
     bool applied = false;
@@ -55,16 +55,14 @@ private:
   void open(const ParameterRequest& request, std::size_t bucket);
   void gather(const ParameterRequest& request, std::size_t bucket);
   EventPtr event_for(const ParameterRequest& request);
-  training::Collectives& collectives_of(std::int64_t step);
+  training::StepWork& work_of(std::int64_t step);
   void released(const ParameterRequest& request, const EventPtr& event);
   void release(const EventPtr& event);
   /// Whether this request takes a place in the window of open buckets.
   bool takes_place(const ParameterRequest& request) const;
 
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event) override;
-  void finish_bucket(Pass pass, const training::Bucket& bucket, const EventPtr& event);
   void finish_step(std::int64_t step);
-  void publish(const training::Bucket& bucket, training::Collectives& done);
   void commit_if_done(std::int64_t step);
   StepReport report_of(const InFlightStep& in_flight) const;
   void add_round(StepReport& report, const InFlightStep& in_flight);
@@ -93,7 +91,6 @@ private:
   EventPtr last_release_;        ///< of the worker's stream
   EventPtr last_reduced_;        ///< of the communication stream, after a bucket of gradients
   std::vector<bool> gathered_;   ///< by bucket: gathered since the parameters changed, and retained
-  std::vector<EventPtr> ready_;  ///< by bucket: when retained whole parameters are ready
   std::map<std::int64_t, InFlightStep> in_flight_;
   bool failed_ = false; ///< a collective has failed
   struct Synchronization {

@@ -128,7 +128,7 @@ class Keyboard(PageTest):
         self.assertNotEqual(page.run(background), light)
         page.open(page.run("location.href"))
         page.wait("document.body.dataset.drawn > 0")
-        self.assertNotEqual(page.run(background), light)
+        page.wait(f"{background} !== '{light}'")
         page.run("localStorage.clear()")
         page.requests[1:] = []
 

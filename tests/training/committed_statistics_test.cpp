@@ -71,7 +71,10 @@ public:
                                made_->floats() + static_cast<std::size_t>(step) * elements(),
                                elements() * sizeof(float));
   }
-  void finish_step(std::int64_t step) { reducer_.finish_step(step, &found_, done_); }
+  void finish_step(std::int64_t step) {
+    done_.plan = reducer_.step_plan(step);
+    reducer_.finish_step(&found_, done_);
+  }
   void train(std::int64_t step) {
     forward(step);
     finish_step(step);
@@ -96,7 +99,7 @@ public:
           return std::equal(loaded(slot), loaded(slot) + slot.elements, all.data() + slot.offset);
         });
   }
-  const Collectives& done() const { return done_; }
+  const StepWork& done() const { return done_; }
   std::size_t elements() const { return state().layout().storage().statistic_elements; }
 
 private:
@@ -113,7 +116,7 @@ private:
 
   std::shared_ptr<RankState> rank_state_;
   GradientReducer reducer_;
-  Collectives done_;
+  StepWork done_;
   StepResults found_;
   BufferPtr made_;
 };

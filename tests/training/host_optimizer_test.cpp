@@ -57,16 +57,13 @@ public:
       std::fill_n(rank_state_->state->buffers().gradients(bucket), unit_elements, 1.0f);
       return {};
     });
-    done_.step = 0;
-    reducer_->reduce(bucket, 0, done_);
-    if (reducer_->step_plan(0).applies_early)
-      reducer_->apply(bucket, done_);
+    done_.plan = reducer_->step_plan(0);
+    reducer_->finish_bucket(bucket, 0, done_);
   }
   Status finish_step() {
     StepResults found;
-    reducer_->finish_step(0, &found, done_);
-    for (auto i = reducer_->plan().buckets.size(); i-- > 0;)
-      reducer_->publish(reducer_->plan().buckets[i], done_);
+    reducer_->finish_step(&found, done_);
+    reducer_->publish_rest(done_);
     return reducer_->last_stream().synchronize();
   }
   EventPtr reached() const { return rank_state_->compute->record(); }
@@ -78,7 +75,7 @@ public:
 private:
   std::shared_ptr<RankState> rank_state_ = std::make_shared<RankState>();
   std::optional<GradientReducer> reducer_;
-  Collectives done_;
+  StepWork done_;
 };
 
 bool comes_true(const std::function<bool()>& condition) {
@@ -166,7 +163,7 @@ TEST_CASE("a ratio leaves the front on the device, and both parts are one state"
     CHECK(chunk.values == expected);
     CHECK(std::ranges::equal(std::span{(*snapshot)->values(index), expected.size()}, expected));
   }
-  Collectives of_no_step;
+  StepWork of_no_step;
   rank.reducer().gather(rank.bucket(1), of_no_step);
   REQUIRE(rank.rank_state().communication->synchronize());
   CHECK(all_are(state.buffers().parameters(rank.bucket(1)), 9));

@@ -57,15 +57,12 @@ public:
       std::fill_n(rank_state_->state->buffers().gradients(bucket), unit_elements, 1.0f);
       return {};
     });
-    done_.step = 0;
-    reducer_->reduce(bucket, 0, done_);
-    if (reducer_->step_plan(0).applies_early)
-      reducer_->apply(bucket, done_);
+    done_.plan = reducer_->step_plan(0);
+    reducer_->finish_bucket(bucket, 0, done_);
   }
   void finish_step() {
-    reducer_->finish_step(0, &found_, done_);
-    for (auto i = reducer_->plan().buckets.size(); i-- > 0;)
-      reducer_->publish(reducer_->plan().buckets[i], done_);
+    reducer_->finish_step(&found_, done_);
+    reducer_->publish_rest(done_);
   }
   Status end() { return reducer_->last_stream().synchronize(); }
   void abort() { rank_state_->abort({Errc::collective, "a rank was lost"}); }
@@ -81,7 +78,7 @@ public:
 private:
   std::shared_ptr<RankState> rank_state_ = std::make_shared<RankState>();
   std::optional<GradientReducer> reducer_;
-  Collectives done_;
+  StepWork done_;
   StepResults found_;
 };
 

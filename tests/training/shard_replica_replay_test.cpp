@@ -163,31 +163,28 @@ public:
     rank_state_->replicate_group =
         collectives::make_single_rank_communicator(rank_state_->compiled->device);
     load();
-    reducer_.emplace(
-        GradientReducerSetup{.rank_state = rank_state_,
-                             .slice_assignment = {static_cast<int>(ranks * passes), ranks},
-                             .votes = true,
-                             .replica_distance = 1,
-                             .clip_norm = of.clip_norm,
-                             .loss_scale = scale,
-                             .optimizer = [taken = of.optimizer](std::int64_t step) {
-                               auto arguments = taken;
-                               arguments.step = step + 1;
-                               return arguments;
-                             }});
+    setup_ = {.rank_state = rank_state_,
+              .slice_assignment = {static_cast<int>(ranks * passes), ranks},
+              .votes = true,
+              .replica_distance = 1,
+              .clip_norm = of.clip_norm,
+              .loss_scale = scale,
+              .optimizer = [taken = of.optimizer](std::int64_t step) {
+                auto arguments = taken;
+                arguments.step = step + 1;
+                return arguments;
+              }};
+    reducer_.emplace(setup_);
   }
 
   void step(std::int64_t step) {
-    done_.step = step;
+    done_.plan = reducer_->step_plan(step);
     for (auto pass = step * passes; pass < (step + 1) * passes; ++pass)
       for (const auto& bucket : reducer_->plan().buckets)
         backward(bucket, pass);
-    reducer_->finish_step(step, &found_, done_);
+    reducer_->finish_step(&found_, done_);
   }
-  void publish() {
-    for (const auto& bucket : reducer_->plan().buckets)
-      reducer_->publish(bucket, done_);
-  }
+  void publish() { reducer_->publish_rest(done_); }
   /// Waits for the step. The host's optimizer is waited for either at a publication or here.
   Status end() {
     const auto ended = reducer_->last_stream().synchronize();
@@ -206,13 +203,15 @@ public:
     }
     device.zero(stream, &state().scratch()->clip_factor, sizeof(float));
   }
-  Status roll_forward(std::int64_t step) { return reducer_->roll_forward(step); }
+  Status roll_forward() {
+    return ShardOptimizer{setup_}.roll_forward(setup_.arguments(done_.plan));
+  }
 
   std::int64_t steps() const { return read(&state().scratch()->steps); }
   std::int64_t prepared_steps() const { return read(&state().scratch()->prepared_steps); }
   LossScaleState loss_scale() const { return read(state().loss_scale()); }
   const ModelState& state() const { return *rank_state_->state; }
-  const Collectives& done() const { return done_; }
+  const StepWork& done() const { return done_; }
 
   std::vector<float> shard() const { return values(state().buffers().part()); }
   std::vector<float> copy() const { return values(*state().shard_replica()); }
@@ -234,10 +233,9 @@ private:
       const auto fresh = gradients(unit, pass);
       rank_state_->device().copy(*rank_state_->communication, state().buffers().gradients(unit),
                                  fresh->data(), fresh->bytes());
-      reducer_->accumulate(unit, pass);
+      reducer_->accumulate(unit, pass, done_.plan);
     }
-    if (reducer_->sums(pass))
-      reducer_->reduce(bucket, pass, done_);
+    reducer_->finish_bucket(bucket, pass, done_);
   }
 
   /// Returns gradients in device memory, which live as long as this object.
@@ -277,8 +275,9 @@ private:
   std::vector<BufferPtr> made_;
   std::shared_ptr<DeafAtVote> group_;
   std::shared_ptr<RankState> rank_state_ = std::make_shared<RankState>();
+  GradientReducerSetup setup_;
   std::optional<GradientReducer> reducer_;
-  Collectives done_;
+  StepWork done_;
   StepResults found_;
 };
 
@@ -382,7 +381,7 @@ TEST_CASE("a rank that prepared a step applied by others can apply it too") {
   CHECK(same_bits(rank.shard(), shard));
   CHECK(same_bits(rank.copy(), copy));
 
-  REQUIRE(rank.roll_forward(last));
+  REQUIRE(rank.roll_forward());
   CHECK(same_bits(rank.copy(), trio.owner_of(deaf).shard()));
   CHECK(same_bits(rank.shard(), trio.all[(deaf + 1) % ranks]->copy()));
   if (of.scales_loss)

@@ -8,47 +8,44 @@ namespace troupe::training {
 
 using collectives::MessagePtr;
 
-ParameterServerShard::ParameterServerShard(std::shared_ptr<RankState> rank_state,
-                                           GradientReducerSetup reducer)
-    : rank_state_{std::move(rank_state)}, reducer_{std::move(reducer)} {}
+ParameterServerShard::ParameterServerShard(GradientReducerSetup reducer)
+    : setup_{std::move(reducer)}, optimizer_{setup_} {}
 
 Result<std::shared_ptr<ParameterServerShard>>
 ParameterServerShard::create(GradientReducerSetup reducer) {
   auto rank_state = std::make_shared<RankState>(*reducer.rank_state);
   rank_state->communication = rank_state->owner;
-  reducer.rank_state = rank_state;
-  std::shared_ptr<ParameterServerShard> owner{
-      new ParameterServerShard{std::move(rank_state), std::move(reducer)}};
+  reducer.rank_state = std::move(rank_state);
+  std::shared_ptr<ParameterServerShard> owner{new ParameterServerShard{std::move(reducer)}};
   TROUPE_TRY(owner->allocate());
   return owner;
 }
 
 Status ParameterServerShard::allocate() {
-  const StepSumOptions options{.slices = reducer_.slice_assignment().slices(),
+  const StepSumOptions options{.slices = setup_.slice_assignment.slices(),
                                .in_order = async().staleness == 0,
                                .stored = state().layout().stored(),
                                .absent = state().layout().frozen_buckets(),
                                .compensates = async().policy == StaleGradients::compensated};
   for (std::int64_t i = 0; i <= async().staleness; ++i) {
-    TROUPE_TRY(auto sum, StepSum::create(rank_state_->device(), state().layout().plan(), options));
+    TROUPE_TRY(auto sum, StepSum::create(device(), state().layout().plan(), options));
     sums_.push_back(std::move(sum));
   }
   if (async().prediction) {
-    TROUPE_TRY(prediction_, WeightPrediction::create(rank_state_, reducer_));
+    TROUPE_TRY(prediction_, WeightPrediction::create(setup_));
   }
-  auto& device = rank_state_->device();
-  device.copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
+  device().copy(stream(), &version_, &state().scratch()->steps, sizeof version_);
   if (const auto* const scale = state().loss_scale())
-    device.copy(stream(), &scale_, &scale->scale, sizeof scale_);
+    device().copy(stream(), &scale_, &scale->scale, sizeof scale_);
   TROUPE_TRY(auto begun_with, copy(state().buffers().owned_parameters().data()));
   TROUPE_TRY(stream().synchronize());
   versions_[version_] = std::move(begun_with);
+  plan_ = setup_.step_plan(version_);
   return {};
 }
 
 Result<BufferPtr> ParameterServerShard::copy(const float* values) {
-  return copy_for_message(rank_state_->device(), stream(), values,
-                          state().layout().plan().shard_elements());
+  return copy_for_message(device(), stream(), values, state().layout().plan().shard_elements());
 }
 
 Result<BufferPtr> ParameterServerShard::copy_of_gradients() {
@@ -111,19 +108,22 @@ void ParameterServerShard::take() {
   float* const gradients = state().buffers().owned_gradients().data();
   sum_of(version_).copy_to(stream(), gradients, version_, compensation());
   if (scale() != 1)
-    rank_state_->device().scale(stream(), gradients, scale(),
-                                state().layout().plan().shard_elements());
+    device().scale(stream(), gradients, scale(), state().layout().plan().shard_elements());
 }
 
 void ParameterServerShard::keep_replica(const MessagePtr& message) {
-  rank_state_->device().copy(stream(), state().shard_replica()->gradients().data(),
-                             message->values->data(), message->bytes);
+  device().copy(stream(), state().shard_replica()->gradients().data(), message->values->data(),
+                message->bytes);
   stream().on_complete([message](const Status&) {}); // keeps the message alive for the stream
 }
 
 Result<std::vector<metrics::SliceRead>>
 ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
-  reducer_.apply_prepared(version_, found.get());
+  {
+    const auto span =
+        setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", version_});
+    optimizer_.apply_step(setup_.arguments(plan_), found.get());
+  }
   applied_ = found;
   sum_of(version_).begin();
   TROUPE_TRY(auto next, copy(state().buffers().owned_parameters().data()));
@@ -132,6 +132,7 @@ ParameterServerShard::apply(const std::shared_ptr<StepResults>& found) {
   auto reads = std::move(counted_[version_]);
   counted_.erase(version_);
   next_ = {++version_, std::move(next)};
+  plan_ = setup_.step_plan(version_);
   return reads;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "metrics/records/step.hpp"
+#include "training/reducer/shard_optimizer.hpp"
 #include "training/strategies/async/weight_prediction.hpp"
 
 #include <map>
@@ -19,7 +20,7 @@ public:
   /// Blocks. Errors: out_of_memory; the stream's.
   static Result<std::shared_ptr<ParameterServerShard>> create(GradientReducerSetup reducer);
 
-  Stream& stream() const { return *rank_state_->communication; }
+  Stream& stream() const { return *setup_.rank_state->communication; }
   /// Number of steps applied, including one in progress.
   Version version() const { return version_; }
 
@@ -38,10 +39,10 @@ public:
   Result<BufferPtr> copy_of_gradients();
   /// Enqueues: stores the gradients of the shard that this rank replicates.
   void keep_replica(const collectives::MessagePtr& message);
-  /// As GradientReducer's; they enqueue.
-  bool finds() const { return reducer_.finds(version_); }
-  void find(StepResults* found) { reducer_.find(version_, found); }
-  void prepare(const StepResults* of_all) { reducer_.prepare(of_all); }
+  /// As ShardOptimizer's, for the next step; they enqueue.
+  bool finds() const { return optimizer_.finds(plan_); }
+  void find(StepResults* found) { optimizer_.find(plan_, setup_.arguments(plan_), found); }
+  void prepare(const StepResults* of_all) { optimizer_.prepare(of_all); }
   /// Enqueues: applies the next step. Returns which version each gradient was computed with. Error:
   /// out_of_memory.
   Result<std::vector<metrics::SliceRead>> apply(const std::shared_ptr<StepResults>& found);
@@ -58,7 +59,7 @@ public:
   Result<BufferPtr> parameters(const ParameterVersion& at);
 
 private:
-  ParameterServerShard(std::shared_ptr<RankState> rank_state, GradientReducerSetup reducer);
+  explicit ParameterServerShard(GradientReducerSetup reducer);
   Status allocate();
   Result<BufferPtr> copy(const float* values);
   std::size_t place_of(std::int64_t step) const {
@@ -68,11 +69,13 @@ private:
   const StepSum& sum_of(std::int64_t step) const { return sums_[place_of(step)]; }
   float factor(const Gradients& of) const;
   Compensation compensation();
-  ModelState& state() const { return *rank_state_->state; }
+  Device& device() const { return setup_.rank_state->device(); }
+  ModelState& state() const { return *setup_.rank_state->state; }
   const AsyncConfig& async() const { return state().layout().strategy().async; }
 
-  std::shared_ptr<RankState> rank_state_; ///< its communication stream is the owner's stream
-  GradientReducer reducer_;
+  GradientReducerSetup setup_; ///< its communication stream is the owner's stream
+  ShardOptimizer optimizer_;
+  StepPlan plan_; ///< of the next step
   Version version_ = 0;
   float scale_ = 1;
   std::shared_ptr<StepResults> applied_; ///< results of the last step

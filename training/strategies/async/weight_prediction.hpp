@@ -1,7 +1,7 @@
 /// Predicts a shard's parameters after its next steps, before all of their gradients have arrived.
 #pragma once
 
-#include "training/reducer/reducer.hpp"
+#include "training/reducer/reducer_setup.hpp"
 #include "training/strategies/async/step_sum.hpp"
 
 #include <memory>
@@ -17,9 +17,8 @@ namespace troupe::training {
 /// Multi-GPU Platform", 2018.) Uses the owner's stream.
 class WeightPrediction {
 public:
-  /// `reducer` must use the same stream and outlive the prediction. Errors: out_of_memory.
-  static Result<WeightPrediction> create(std::shared_ptr<RankState> rank_state,
-                                         const GradientReducer& reducer);
+  /// Errors: out_of_memory.
+  static Result<WeightPrediction> create(const GradientReducerSetup& setup);
 
   /// Discards all predictions.
   void forget() { predicted_.clear(); }
@@ -34,15 +33,15 @@ public:
   }
 
 private:
-  WeightPrediction(std::shared_ptr<RankState> rank_state, const GradientReducer& reducer)
-      : rank_state_{std::move(rank_state)}, reducer_{&reducer} {}
+  explicit WeightPrediction(const GradientReducerSetup& setup) : setup_{setup} {}
   void begin();
-  ModelState& state() const { return *rank_state_->state; }
-  Stream& stream() const { return *rank_state_->communication; }
+  void apply(const Bucket& bucket, const float* sum, const OptimizerArguments& taken);
+  ModelState& state() const { return *setup_.rank_state->state; }
+  Stream& stream() const { return *setup_.rank_state->communication; }
 
-  std::shared_ptr<RankState> rank_state_;
-  const GradientReducer* reducer_;
-  ShardCopy copy_;
+  GradientReducerSetup setup_;
+  BufferPtr parameters_;         ///< a copy of the rank's shard, as FlatBuffers::owned_parameters
+  std::vector<BufferPtr> slots_; ///< and of its optimizer's state
   std::vector<BufferPtr> predicted_; ///< by number of steps
 };
 

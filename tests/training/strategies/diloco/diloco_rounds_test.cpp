@@ -101,7 +101,7 @@ public:
 
   const std::vector<Fragment>& fragments() const { return on_->outer.front()->fragments(); }
   double weight(int replica_group) const {
-    return slices_of_replica_group(on_->slice_assignment, on_->strategy, replica_group) /
+    return on_->slice_assignment.slices_of_group(replica_group, on_->strategy.replica_group) /
            double(on_->slice_assignment.slices());
   }
 
