@@ -33,7 +33,7 @@ public:
   /// the sum in place of the fresh gradients. An empty pass has no gradients.
   void accumulate(UnitId unit, std::int64_t pass, const StepPlan& planned);
   /// Reduces, applies and publishes a bucket whose gradients a pass has completed, if the plan says
-  /// so. Returns when its gradients are reduced.
+  /// so. Returns the event after the reduction.
   EventPtr finish_bucket(const Bucket& bucket, std::int64_t pass, StepWork& work);
   /// Clips and applies the buckets that were not applied early, updates the loss scale, and ends a
   /// round if the step is its last. `found` must live until that is done.
@@ -43,7 +43,8 @@ public:
 
   /// Sends a bucket's new parameters to all ranks that store them whole.
   void publish(const Bucket& bucket, StepWork& work);
-  /// When the bucket's whole parameters are ready; null before the first call of gather or publish.
+  /// The event from which the bucket's whole parameters are ready; null before the first call of
+  /// gather or publish.
   const EventPtr& ready(std::size_t bucket) const { return ready_[bucket]; }
   /// Ends a step within a round with one state on all ranks: the mean of theirs. Replica groups
   /// have already synchronized their parameters (OuterState); here they average only batch norm

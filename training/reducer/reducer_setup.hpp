@@ -31,9 +31,9 @@ struct GradientReducerSetup {
 
   /// Returns what ranks do together in the step. Call when the step begins, and keep the plan.
   StepPlan step_plan(std::int64_t step) const;
-  /// Returns the optimizer's arguments for the gradients that this rank sums in a step; for a sum
-  /// over this many slices.
+  /// Returns the optimizer's arguments for the gradients that this rank sums in a step.
   OptimizerArguments arguments(const StepPlan& planned) const;
+  /// Returns the optimizer's arguments for a sum over this many slices.
   OptimizerArguments arguments(std::int64_t step, int slices) const {
     auto arguments = optimizer(step);
     arguments.gradient_scale = static_cast<float>(1.0 / slices);
