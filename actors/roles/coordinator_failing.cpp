@@ -26,7 +26,7 @@ void CoordinatorState::fail(const Error& error) {
   fail(error, setup_.membership && !is_early && std::ranges::count(broken, error.code) > 0);
 }
 
-/// If the others go on, MEMBERSHIP decides how.
+/// Ends the job, or reports the error to MEMBERSHIP if the other nodes continue.
 void CoordinatorState::fail(Error error, bool others_go_on) {
   if (phase_ == Phase::ended || is_void_)
     return;
