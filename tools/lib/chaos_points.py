@@ -51,7 +51,7 @@ def stopped(name, function, what, **more):
     return Point(name, STOPPED, (function,), what, settings=slow, **{"victim": LEADER, **more})
 
 
-OPTIMIZERS = tuple(f"troupe::cpu::{level}::optimizer_step" for level in ("baseline", "v3", "v4"))
+OPTIMIZERS = tuple(f"troupe::cpu::{level}::(anonymous namespace)::optimizer_step" for level in ("baseline", "v3", "v4"))
 SHARDED = {"checkpoint.state": "sharded"}
 ALONE = {"parallel.replicate_shards": "off"}  # lost shards have no replica
 POINTS = [

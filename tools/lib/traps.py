@@ -18,8 +18,17 @@ class NoSuchFunction(Exception):
     pass
 
 
+ANONYMOUS = "(anonymous namespace)"
+LINKER_NAMES = {ANONYMOUS: "_GLOBAL__N_1"}
+
+
+def part(name):
+    name = LINKER_NAMES.get(name, name)
+    return "D[0-2]" if name.startswith("~") else f"{len(name)}{name}"
+
+
 def parts(names):
-    return "".join("D[0-2]" if name.startswith("~") else f"{len(name)}{name}" for name in names)
+    return "".join(map(part, names))
 
 
 def mangled(function):
