@@ -189,6 +189,8 @@ void NodeState::release_roles() {
 void NodeState::form_next(RunViewPtr view) {
   if (ended_ || end_) // the job ended just before the halt, or since then
     return conclude(end_.value_or(JobEnd{}));
+  if (has_ended()) // COORDINATOR has died since then: end_job() concludes
+    return;
   if (node_.hands_over)
     return leave_vote([this] { release(not_trained(*node_.hands_over)); });
   node_.coordinator = nullptr;
