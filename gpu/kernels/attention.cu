@@ -223,9 +223,9 @@ void launch_causal_attention_backward(cudaStream_t stream, const AttentionShape&
   with_width_and_type(
       shape.dtype, attributes.head_dim,
       [&](auto width, auto type) {
-        means_kernel<decltype(width)::value, decltype(type)>
-            <<<blocks_for_rows(rows), each_threads, 0, stream>>>(
-                a, rows, static_cast<int>(attributes.head_dim));
+        constexpr auto kernel = means_kernel<decltype(width)::value, decltype(type)>;
+        kernel<<<blocks_for_rows<kernel>(rows), each_threads, 0, stream>>>(
+            a, rows, static_cast<int>(attributes.head_dim));
       },
       a.dy, a.y);
   with_dim_and_type(shape, [&](auto dim, auto type) {

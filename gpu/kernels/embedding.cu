@@ -130,7 +130,8 @@ void launch_embedding_backward(cudaStream_t stream, const EmbeddingShape& shape,
                                float* dtable) {
   const Links links{shape, memory};
   cudaMemsetAsync(memory, 0xff, shape.link_bytes(), stream);
-  link_kernel<<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(shape, ids, links);
+  link_kernel<<<blocks_for_rows<link_kernel>(shape.rows), each_threads, 0, stream>>>(shape, ids,
+                                                                                     links);
   launch_each<width>(stream, EmbeddingBackward{shape, dy, links, dtable},
                      static_cast<std::size_t>(shape.table_rows * shape.columns),
                      are_packs<float>(shape.columns, dy, dtable));
