@@ -126,14 +126,14 @@ private:
   std::unique_ptr<Stream> stream_; ///< last: destroyed before what its work uses
 };
 
-/// A kernel that may have fewer blocks, with the reason.
-struct Exception {
+/// A kernel that may have fewer blocks than an H100 has multiprocessors, with the reason.
+struct SmallGrid {
   const char* launcher; ///< part of its name
   const char* reason;
 };
 
-/// Checks all launches, and that no exception is superfluous.
-void check_blocks(const Config& config, const std::vector<Exception>& exceptions) {
+/// Checks the blocks of each launch, and that each listed kernel occurs.
+void check_blocks(const Config& config, const std::vector<SmallGrid>& small) {
   const EmptyPlanCache cache; // the times of plans that do not run are meaningless
   const Recording recording;
   const auto launched = RecordedStep{config}.run();
@@ -142,17 +142,17 @@ void check_blocks(const Config& config, const std::vector<Exception>& exceptions
   for (const auto& launch : launched) {
     if (launch.blocks >= multiprocessors)
       continue;
-    const auto found = std::ranges::find_if(exceptions, [&](const Exception& exception) {
-      return launch.launcher.find(exception.launcher) != std::string::npos;
+    const auto found = std::ranges::find_if(small, [&](const SmallGrid& one) {
+      return launch.launcher.find(one.launcher) != std::string::npos;
     });
-    if (found != exceptions.end())
+    if (found != small.end())
       used.insert(found->launcher);
     else
       FAIL_CHECK(launch.blocks << " blocks: " << launch.launcher);
   }
-  for (const auto& exception : exceptions) {
-    INFO(exception.launcher << ": " << exception.reason);
-    CHECK(used.contains(exception.launcher));
+  for (const auto& one : small) {
+    INFO(one.launcher << ": " << one.reason);
+    CHECK(used.contains(one.launcher));
   }
 }
 
@@ -188,31 +188,32 @@ Config resnet50() {
 
 } // namespace
 
-// Kernels that compute single numbers.
-const Exception mean_loss{"launch_mean_loss", "one number"};
-const Exception gradient_factor{"launch_gradient_factor", "one number"};
-const Exception clip_factor{"launch_clip_factor", "one number"};
-const Exception loss_scale{"launch_update_loss_scale", "one number"};
+/// Kernels that compute single numbers.
+const SmallGrid of_loss{"launch_mean_loss", "one number"},
+    of_gradient_factor{"launch_gradient_factor", "one number"},
+    of_clip_factor{"launch_clip_factor", "one number"},
+    of_loss_scale{"launch_update_loss_scale", "one number"};
 
 TEST_CASE("each kernel of a step of GPT-2 124M fills an H100 or is listed with a reason") {
   if (!troupe_emulated_record)
     SKIP("launches are recorded on the emulated device");
-  check_blocks(language_model("gpt2", 1024, 16, 50304), {mean_loss, gradient_factor, clip_factor});
+  check_blocks(language_model("gpt2", 1024, 16, 50304),
+               {of_loss, of_gradient_factor, of_clip_factor});
 }
 
 TEST_CASE("each kernel of a step of LLaMA 1B fills an H100 or is listed with a reason") {
   if (!troupe_emulated_record)
     SKIP("launches are recorded on the emulated device");
   check_blocks(language_model("llama-1b", 2048, 4, 32000),
-               {mean_loss, gradient_factor, clip_factor});
+               {of_loss, of_gradient_factor, of_clip_factor});
 }
 
 TEST_CASE("each kernel of a step of ResNet-50 fills an H100 or is listed with a reason") {
   if (!troupe_emulated_record)
     SKIP("launches are recorded on the emulated device");
   check_blocks(resnet50(),
-               {clip_factor,
-                loss_scale,
+               {of_clip_factor,
+                of_loss_scale,
                 {"launch_batch_norm_finalize", "a thread per channel, of at most 2048"},
                 {"AvgPool<__half>", "its result has 128 x 2048 elements"},
                 {"Bias<__half>", "the logits are 128 x 1000"},
