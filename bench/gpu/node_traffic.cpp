@@ -1,6 +1,7 @@
 #include "bench/gpu/node_traffic.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/kernels/embedding.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/linear_cross_entropy.hpp"
 #include "gpu/lowering/traffic.hpp"
@@ -27,7 +28,7 @@ Traffic embedding(const Graph& graph, const Node& node) {
 }
 
 /// Lists of rows (i32 by row and by row of the table) are cleared, written and read; ids are read
-/// once.
+/// once, and again for each frequent id, which is not counted.
 Traffic embedding_backward(const Graph& graph, const Node& node) {
   const auto ids = bytes_of(graph, {node.inputs[1]});
   const auto lists =
@@ -35,7 +36,8 @@ Traffic embedding_backward(const Graph& graph, const Node& node) {
   auto traffic = once(graph, node);
   traffic.read += lists;
   traffic.written += lists + ids; // each row writes one entry of the two lists
-  traffic.launches = 3;
+  const gpu::EmbeddingShape shape{.rows = graph[node.inputs[0]].shape[0]};
+  traffic.launches = shape.most_frequent_ids() > 0 ? 4 : 3;
   return traffic;
 }
 

@@ -9,7 +9,8 @@ namespace {
 /// A block handles a tile of queries and iterates over the keys that they attend to. Running sums
 /// are rescaled when a larger score appears.
 template <int Dim, class T>
-__global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape s, Attention a) {
+__global__ void __launch_bounds__(tile_threads, Dim == 64 ? 4 : 5)
+    attention_kernel(AttentionShape s, Attention a) {
   constexpr int queries = 4096 / Dim, keys = queries / 2;
   constexpr int rows = queries / tile_side;
   __shared__ Tile<queries, Dim> q;
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(tile_threads)
 
 /// A block handles a tile of keys and values, for all heads that share them.
 template <int Dim, class T>
-__global__ void __launch_bounds__(tile_threads)
+__global__ void __launch_bounds__(tile_threads, 5)
     key_gradient_kernel(AttentionShape s, AttentionBackward a) {
   using Tiles = BackwardTiles<Dim>;
   __shared__ Tiles tiles;
@@ -223,9 +224,9 @@ void launch_causal_attention_backward(cudaStream_t stream, const AttentionShape&
   with_width_and_type(
       shape.dtype, attributes.head_dim,
       [&](auto width, auto type) {
-        means_kernel<decltype(width)::value, decltype(type)>
-            <<<blocks_for_rows(rows), each_threads, 0, stream>>>(
-                a, rows, static_cast<int>(attributes.head_dim));
+        constexpr auto kernel = means_kernel<decltype(width)::value, decltype(type)>;
+        kernel<<<blocks_for_rows<kernel>(rows), each_threads, 0, stream>>>(
+            a, rows, static_cast<int>(attributes.head_dim));
       },
       a.dy, a.y);
   with_dim_and_type(shape, [&](auto dim, auto type) {

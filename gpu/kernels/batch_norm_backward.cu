@@ -96,6 +96,7 @@ __global__ void __launch_bounds__(column_threads)
 /// Inputs: dy, x, y.
 template <Mask From, class T>
 struct BackwardMap {
+  static constexpr bool makes_mask = false;
   struct Coefficients {
     BackwardCoefficients k;
     float shift;

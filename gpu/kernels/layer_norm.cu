@@ -124,9 +124,9 @@ void launch_layer_norm(cudaStream_t stream, const LayerNormShape& shape, const L
   with_width_and_type(
       shape.dtype, shape.columns,
       [&](auto width, auto type) {
-        layer_norm_kernel<decltype(width)::value, decltype(type)>
-            <<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(
-                a, shape.rows, static_cast<int>(shape.columns));
+        constexpr auto kernel = layer_norm_kernel<decltype(width)::value, decltype(type)>;
+        kernel<<<blocks_for_rows<kernel>(shape.rows), each_threads, 0, stream>>>(
+            a, shape.rows, static_cast<int>(shape.columns));
       },
       a.x, a.y);
 }
@@ -141,7 +141,8 @@ void launch_layer_norm_backward(cudaStream_t stream, const LayerNormShape& shape
         const auto sums = spread(shape.rows, shape.columns, w, reduction_blocks);
         column_sums_kernel<w, T>
             <<<sums.blocks, column_threads, 0, stream>>>(a, sums.columns, scratch);
-        input_gradient_kernel<w, T><<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(
+        constexpr auto kernel = input_gradient_kernel<w, T>;
+        kernel<<<blocks_for_rows<kernel>(shape.rows), each_threads, 0, stream>>>(
             a, shape.rows, static_cast<int>(shape.columns));
       },
       a.dy, a.x, a.dx);

@@ -67,7 +67,7 @@ TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias match the interpr
       std::vector<ReferenceTensor> dbias{{{24}}};
       run_reference(Op::bias_backward, {}, one, dbias);
       auto* const sums = float_room(24);
-      launch_bias_backward(handle(), dtype, upload(a, dtype), sums, 7, 24);
+      launch_bias_backward(handle(), dtype, upload(a, dtype), sums, 7, 24, stream().scratch());
       require_near(download(sums, 24), dbias[0].values, 1e-5f, "bias backward");
     }
 }

@@ -356,7 +356,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm.id + 1 >= algorithms) {
     // The algorithm has two kernels: the first runs late, and the launch of the second is refused.
-    enqueue(stream, [d] {
+    enqueue_operation(stream, [d] {
       std::this_thread::sleep_for(std::chrono::milliseconds{30});
       *static_cast<std::byte*>(d) = std::byte{0};
     });
@@ -365,7 +365,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   }
   load(of->device, code_of(product, algorithm));
   const auto code =
-      enqueue(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
+      enqueue_operation(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
                        used = algorithm.workspace_bytes] {
         if (used > 0)
           std::memset(workspace, 0xff, used);

@@ -124,7 +124,7 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle
   if (pointers.empty())
     return CUDNN_STATUS_BAD_PARAM;
   load(handle->device, &plan);
-  const auto code = enqueue(handle->stream, [graph = plan.graph, pointers = std::move(pointers),
+  const auto code = enqueue_operation(handle->stream, [graph = plan.graph, pointers = std::move(pointers),
                                              tf32 = plan.engine.tf32, workspace, bytes] {
     if (bytes > 0)
       std::memset(workspace, 0xff, bytes);
