@@ -235,6 +235,7 @@ Result<LoweredGraph> lower_all(const Target& target, const OperationGraph& graph
     builder.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
   TROUPE_TRY(lowered.graph, builder.finalize());
   lowered.parts = lowering.take_parts();
+  lowered.own = OwnTensors{graph};
   return lowered;
 }
 

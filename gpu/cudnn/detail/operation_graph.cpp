@@ -83,7 +83,7 @@ double elements_of(const TensorSpec& tensor) {
   return elements;
 }
 
-double bytes_per_element(cudnnDataType_t type) {
+std::size_t bytes_per_element(cudnnDataType_t type) {
   return type == CUDNN_DATA_FLOAT ? 4 : 2;
 }
 
@@ -113,12 +113,12 @@ Dims channels_last_strides(const Dims& dims) {
   return {h * w * c, 1, w * c, c};
 }
 
-std::int64_t TensorSpec::extent() const {
-  const auto strides_used = layout();
+std::size_t TensorSpec::bytes() const {
+  const auto distances = layout();
   std::int64_t last = 0;
   for (std::size_t i = 0; i < dims.size(); ++i)
-    last += (dims[i] - 1) * strides_used[i];
-  return last + 1;
+    last += (dims[i] - 1) * distances[i];
+  return static_cast<std::size_t>(last + 1) * bytes_per_element(type);
 }
 
 const TensorSpec* OperationGraph::find(Uid uid) const {
@@ -146,7 +146,7 @@ Traffic traffic_of(const OperationGraph& graph) {
   for (const auto& tensor : graph.tensors) {
     if (!tensor.is_bound())
       continue;
-    const double bytes = elements_of(tensor) * bytes_per_element(tensor.type);
+    const double bytes = elements_of(tensor) * static_cast<double>(bytes_per_element(tensor.type));
     (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;
     if (tensor.type != CUDNN_DATA_FLOAT)
       traffic.type = DType::f16; // bf16 products are as fast

@@ -5,6 +5,7 @@
 #include "gpu/traffic.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cudnn.h>
 #include <optional>
@@ -34,8 +35,8 @@ struct TensorSpec {
   /// Whether the caller binds memory to it when the graph runs.
   bool is_bound() const { return !is_virtual && !is_scratch && !value; }
   Dims layout() const { return strides ? *strides : channels_last_strides(dims); }
-  /// Elements from the first to the last, including gaps.
-  std::int64_t extent() const;
+  /// Bytes of memory from the first element to the last, including gaps.
+  std::size_t bytes() const;
 };
 
 struct ConvolutionOp {
