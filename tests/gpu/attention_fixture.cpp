@@ -15,7 +15,7 @@ using namespace gpu::cudnn;
 
 namespace {
 
-std::size_t elements(std::int64_t rows, std::int64_t columns) {
+std::size_t head_elements(std::int64_t rows, std::int64_t columns) {
   return static_cast<std::size_t>(rows * columns);
 }
 
@@ -76,7 +76,7 @@ AttentionReference attention_reference(const AttentionCase& shape) {
       {normal(wide, 1), normal(narrow, 2), normal(narrow, 3)}, normal(wide, 4), {}, {}, {}};
   std::vector<ReferenceTensor> in{
       {wide, all.inputs.q}, {narrow, all.inputs.k}, {narrow, all.inputs.v}};
-  std::vector<ReferenceTensor> out{{wide}, {{shape.rows(), shape.heads}}};
+  std::vector<ReferenceTensor> out{{wide}, {{shape.sequences * shape.heads, shape.sequence}}};
   run_reference(Op::causal_attention, shape.attributes(), in, out);
   all.y = rounded(out[0].values, shape.dtype);
   all.log_sum_exp = out[1].values;
@@ -104,19 +104,19 @@ AttentionFixture::Heads AttentionFixture::upload_heads(const AttentionCase& shap
   if (!shape.packed)
     return {upload(values.q, dtype), upload(values.k, dtype), upload(values.v, dtype)};
   auto* const q = static_cast<std::byte*>(upload(side_by_side(shape, values), dtype));
-  auto* const k = q + elements(1, shape.columns()) * size_of(dtype);
-  return {q, k, k + elements(1, shape.kv_columns()) * size_of(dtype)};
+  auto* const k = q + head_elements(1, shape.columns()) * size_of(dtype);
+  return {q, k, k + head_elements(1, shape.kv_columns()) * size_of(dtype)};
 }
 
 AttentionFixture::Heads AttentionFixture::room_for_heads(const AttentionCase& shape) {
-  const Floats narrow(elements(shape.rows(), shape.kv_columns()), 1.0f);
+  const Floats narrow(head_elements(shape.rows(), shape.kv_columns()), 1.0f);
   return upload_heads(shape,
-                      {Floats(elements(shape.rows(), shape.columns()), 1.0f), narrow, narrow});
+                      {Floats(head_elements(shape.rows(), shape.columns()), 1.0f), narrow, narrow});
 }
 
 HeadValues AttentionFixture::download_heads(const AttentionCase& shape, const Heads& heads) {
   const auto read = [&](const void* from, std::int64_t columns) {
-    return download(from, elements(shape.rows(), columns), shape.dtype);
+    return download(from, head_elements(shape.rows(), columns), shape.dtype);
   };
   const auto wide = shape.columns(), narrow = shape.kv_columns();
   if (!shape.packed)
@@ -128,8 +128,8 @@ HeadValues AttentionFixture::download_heads(const AttentionCase& shape, const He
 }
 
 AttentionFixture::Forward AttentionFixture::room_for_forward(const AttentionCase& shape) {
-  return {room(elements(shape.rows(), shape.columns()), shape.dtype),
-          float_room(elements(shape.rows(), shape.heads))};
+  return {room(head_elements(shape.rows(), shape.columns()), shape.dtype),
+          float_room(head_elements(shape.rows(), shape.heads))};
 }
 
 std::vector<Plan> AttentionFixture::plans(const OperationGraph& graph, bool deterministic) {
@@ -141,34 +141,33 @@ std::vector<Plan> AttentionFixture::plans(const OperationGraph& graph, bool dete
   return std::move(*found);
 }
 
-void AttentionFixture::execute(const Plan& plan, std::vector<Binding> bindings) {
+Status AttentionFixture::execute(const Plan& plan,
+                                 const std::vector<gpu::cudnn::Binding>& bindings) {
   void* workspace = nullptr;
   if (plan.workspace_bytes() > 0)
     workspace = room(plan.workspace_bytes(), DType::u8);
-  const auto status = plan.execute(*target_, bindings, workspace);
-  INFO(plan.tag() << ": " << (status ? "" : status.error().message));
-  REQUIRE(status);
+  return plan.execute(*target_, bindings, workspace);
 }
 
-void AttentionFixture::run(const Plan& plan, const Heads& heads, const Forward& results) {
-  execute(plan, {{uid::attention_q, heads.q},
-                 {uid::attention_k, heads.k},
-                 {uid::attention_v, heads.v},
-                 {uid::attention_y, results.y},
-                 {uid::attention_log_sum_exp, results.log_sum_exp}});
+Status AttentionFixture::run(const Plan& plan, const Heads& heads, const Forward& results) {
+  return execute(plan, {{uid::attention_q, heads.q},
+                        {uid::attention_k, heads.k},
+                        {uid::attention_v, heads.v},
+                        {uid::attention_y, results.y},
+                        {uid::attention_log_sum_exp, results.log_sum_exp}});
 }
 
-void AttentionFixture::run_backward(const Plan& plan, const Heads& heads, const Forward& results,
-                                    void* dy, const Heads& gradients) {
-  execute(plan, {{uid::attention_q, heads.q},
-                 {uid::attention_k, heads.k},
-                 {uid::attention_v, heads.v},
-                 {uid::attention_y, results.y},
-                 {uid::attention_log_sum_exp, results.log_sum_exp},
-                 {uid::attention_dy, dy},
-                 {uid::attention_dq, gradients.q},
-                 {uid::attention_dk, gradients.k},
-                 {uid::attention_dv, gradients.v}});
+Status AttentionFixture::run_backward(const Plan& plan, const Heads& heads, const Forward& results,
+                                      void* dy, const Heads& gradients) {
+  return execute(plan, {{uid::attention_q, heads.q},
+                        {uid::attention_k, heads.k},
+                        {uid::attention_v, heads.v},
+                        {uid::attention_y, results.y},
+                        {uid::attention_log_sum_exp, results.log_sum_exp},
+                        {uid::attention_dy, dy},
+                        {uid::attention_dq, gradients.q},
+                        {uid::attention_dk, gradients.k},
+                        {uid::attention_dv, gradients.v}});
 }
 
 } // namespace troupe::testing

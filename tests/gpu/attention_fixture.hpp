@@ -61,18 +61,18 @@ public:
   };
   Forward room_for_forward(const AttentionCase& shape);
 
-  /// Returns all plans of cuDNN's heuristics. Requires that there is one, or skips the test on a
-  /// GPU whose engines cuDNN's documentation does not promise.
+  /// Returns all plans of cuDNN's heuristics. Requires that there is one, except on GPUs older than
+  /// Hopper, where it skips the test.
   std::vector<gpu::cudnn::Plan> plans(const gpu::cudnn::OperationGraph& graph,
                                       bool deterministic = false);
-  void run(const gpu::cudnn::Plan& plan, const Heads& heads, const Forward& results);
-  void run_backward(const gpu::cudnn::Plan& plan, const Heads& heads, const Forward& results,
-                    void* dy, const Heads& gradients);
+  Status run(const gpu::cudnn::Plan& plan, const Heads& heads, const Forward& results);
+  Status run_backward(const gpu::cudnn::Plan& plan, const Heads& heads, const Forward& results,
+                      void* dy, const Heads& gradients);
 
   const gpu::cudnn::Target& target() const { return *target_; }
 
 private:
-  void execute(const gpu::cudnn::Plan& plan, std::vector<gpu::cudnn::Binding> bindings);
+  Status execute(const gpu::cudnn::Plan& plan, const std::vector<gpu::cudnn::Binding>& bindings);
 
   std::optional<gpu::cudnn::Target> target_;
 };
