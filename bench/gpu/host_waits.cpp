@@ -164,7 +164,7 @@ void first_call_of_cudnn(Probe& probe, const Note& note) {
     return memory.back()->data();
   };
   for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual)
+    if (tensor.is_bound())
       bindings.push_back({tensor.uid, take(bytes)}); // more than any tensor needs
   auto* const workspace = take(plan.workspace_bytes());
   note("first call of cuDNN", [&] {

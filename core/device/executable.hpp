@@ -54,7 +54,8 @@ struct StorageLayout {
 struct CompileOptions {
   Engine engine = Engine::fastest;
   bool deterministic = false;
-  bool tf32 = false; ///< CUDA: products of f32 may round their operands to TF32
+  bool tf32 = false;           ///< CUDA: products of f32 may round their operands to TF32
+  bool fused_attention = true; ///< CUDA: cuDNN computes attention where it has an engine
   /// Threads of the stream that it will run on: libraries choose their blocking by it.
   int threads = 1;
   MemoryPlan memory;

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(tile_threads, Dim == 64 ? 4 : 5)
   for (int i = 0; i < rows; ++i) {
     const int query = first + row_of(i);
     if (query < heads.sequence && column_of(0) == 0)
-      a.log_sum_exp[heads.scalar(query)] = most[i] + logf(sums[i]);
+      a.log_sum_exp[heads.by_head(query)] = most[i] + logf(sums[i]);
     store_row(heads.y(a.y), query, heads, y[i], 1 / sums[i]);
   }
 }
@@ -114,8 +114,8 @@ struct BackwardTiles {
     for (int i = 0; i < part; ++i) {
       const int row = query + row_of(i);
       const bool inside = row < heads.sequence;
-      const float total = inside ? a.log_sum_exp[heads.scalar(row)] : 0;
-      const float mean = inside ? a.means[heads.scalar(row)] : 0;
+      const float total = inside ? a.log_sum_exp[heads.by_head(row)] : 0;
+      const float mean = inside ? a.means[heads.by_row(row)] : 0;
 #pragma unroll
       for (int j = 0; j < part; ++j) {
         const bool seen = inside && key + column_of(j) <= row;

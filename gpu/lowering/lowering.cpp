@@ -2,6 +2,7 @@
 
 #include "core/fail.hpp"
 #include "gpu/cublas/matmul_plan_registry.hpp"
+#include "gpu/lowering/attention_graph.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/storage.hpp"
 
@@ -37,14 +38,32 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
 }
 
 Status Lowering::find_plans() {
-  std::vector<cudnn::OperationGraph> all;
-  for (const auto& node : graph.nodes)
-    std::ranges::move(convolution_graphs(graph, node), std::back_inserter(all));
-  if (all.empty()) // cuDNN is large: a graph that does not need it does not open it
+  std::vector<cudnn::OperationGraph> convolutions, attention;
+  for (const auto& node : graph.nodes) {
+    std::ranges::move(convolution_graphs(graph, node), std::back_inserter(convolutions));
+    if (auto operations = attention_graph(graph, node, policy);
+        operations && options.fused_attention)
+      attention.push_back(std::move(*operations));
+  }
+  if (convolutions.empty() && attention.empty()) // cuDNN is large: only graphs that need it open it
     return {};
-  TROUPE_TRY(plans, device_.plans());
-  plans->prepare(all, policy);
+  auto opened = device_.plans();
+  if (!opened && !convolutions.empty())
+    return failure(std::move(opened).error());
+  if (!opened) {
+    device_.say(fmt::format("attention uses troupe's kernels: {}", opened.error().message));
+    return {};
+  }
+  plans = *opened;
+  plans->prepare(convolutions, policy);
+  plans->prepare(attention, attention_policy(policy));
   return {};
+}
+
+Result<std::optional<TimedPlan>> Lowering::attention(const Node& node) const {
+  if (!plans || !options.fused_attention)
+    return std::nullopt;
+  return attention_plan(*plans, policy, graph, node);
 }
 
 std::size_t Lowering::staging_bytes() const {

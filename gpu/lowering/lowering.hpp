@@ -37,9 +37,11 @@ public:
   const CompileOptions& options;
   StorageLayout layout;
   Placement placement;
-  PlanRegistry* plans = nullptr; ///< the device's; null for a graph without convolutions
-  cudnn::PlanPolicy policy;      ///< for plans
-  std::vector<DType> copy_types; ///< by unit (storage.hpp)
+  /// The device's; null for a graph without convolutions and attention, or if only attention would
+  /// use it and cuDNN is missing.
+  PlanRegistry* plans = nullptr;
+  cudnn::PlanPolicy policy;                      ///< for plans
+  std::vector<DType> copy_types;                 ///< by unit (storage.hpp)
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
@@ -48,6 +50,9 @@ public:
   TensorId shift_of(TensorId saved_mean) const;
   /// Returns the parameter as a node with activations of this type reads it.
   WeightView view_weight(TensorId parameter, DType type) const;
+  /// Returns cuDNN's plan of an attention node; empty if this project's kernels compute it. Errors:
+  /// those of attention_plan().
+  Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.
   std::size_t staging_bytes() const;
   /// Chooses the product; sets its workspace and precision. Errors: those of
@@ -58,7 +63,7 @@ private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, policy{policy_of(options_)},
         narrow_gradients(graph_.units.size()), device_{device} {}
-  /// Finds the plans of all convolutions at once.
+  /// Finds the plans of all convolutions and attention at once.
   Status find_plans();
 
   CudaDevice& device_;

@@ -14,7 +14,7 @@ constexpr ConvolutionProblem problem = {8, 56, 28, 64, 128, 3, 2, 1};
 std::set<Uid> pointers_of(const OperationGraph& graph) {
   std::set<Uid> uids;
   for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual)
+    if (tensor.is_bound())
       uids.insert(tensor.uid);
   return uids;
 }

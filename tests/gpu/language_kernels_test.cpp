@@ -80,7 +80,7 @@ TEST_CASE_METHOD(GpuFixture, "attention of large heads that share keys and value
     for (const std::int64_t dim : {80, 128}) {
       INFO(to_string(dtype) << ", heads of " << dim);
       const AttentionAttributes a{.sequence = 45, .heads = 2, .kv_heads = 1, .head_dim = dim};
-      const Shape wide{90, 2 * dim}, narrow{90, dim}, scalars{90, 2};
+      const Shape wide{90, 2 * dim}, narrow{90, dim}, scalars{4, 45};
       const AttentionShape shape{a, dtype, 2, 2 * dim, dim};
       const auto room_for = [&](const Shape& s, DType type) {
         return room(static_cast<std::size_t>(s.elements()), type);

@@ -84,8 +84,11 @@ struct Heads {
   __device__ HeadRows<T> kv(void* all) const { return rows(all, kv_head, kv_distance); }
   __device__ HeadRows<const T> y(const void* all) const { return rows(all, head, heads * columns); }
   __device__ HeadRows<T> y(void* all) const { return rows(all, head, heads * columns); }
-  /// Index of a row's scalar of this head in (rows, heads).
-  __device__ std::int64_t scalar(int row) const { return (first_row + row) * heads + head; }
+  /// Index of a row's scalar of this head in (sequences, heads, sequence), and in (rows, heads).
+  __device__ std::int64_t by_head(int row) const {
+    return first_row * heads + head * sequence + row;
+  }
+  __device__ std::int64_t by_row(int row) const { return (first_row + row) * heads + head; }
 
 private:
   __device__ HeadRows<const T> rows(const void* all, std::int64_t of, std::int64_t distance) const {

@@ -1,5 +1,7 @@
 #include "tests/emulation/cudnn/engines.hpp"
 
+#include "tests/emulation/cudnn/attention.hpp"
+
 #include <algorithm>
 
 namespace emulation::cudnn {
@@ -81,9 +83,37 @@ bool fuses(const Graph& graph) {
           !has_type(graph, Type::f32));
 }
 
+/// Engines of attention have numbers of their own, as on Hopper.
+constexpr std::int64_t attention_forward = 2, other_attention_forward = 1, attention_backward = 6,
+                       other_attention_backward = 7;
+
+/// Backward adds to dq in f32, or, to be deterministic, writes the gradients of all scores.
+std::int64_t workspace_of(const AttentionGraph& graph) {
+  const auto rows = graph.batch * graph.heads * graph.sequence;
+  return !graph.backward       ? 0
+         : graph.deterministic ? rows * graph.sequence * 2
+                               : rows * graph.head_dim * 4;
+}
+
+Engine attention_engine_at(std::int64_t index, const AttentionGraph& graph) {
+  Engine engine{index, workspace_of(graph), false, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  if (index == other_attention_backward && !graph.deterministic)
+    engine.notes.push_back(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+  return engine;
+}
+
+std::vector<std::int64_t> propose(const AttentionGraph& graph, cudnnBackendHeurMode_t mode) {
+  if (mode == CUDNN_HEUR_MODE_FALLBACK)
+    return {};
+  return graph.backward ? std::vector{attention_backward, other_attention_backward}
+                        : std::vector{attention_forward, other_attention_forward};
+}
+
 } // namespace
 
 Engine engine_at(std::int64_t index, const Graph& graph) {
+  if (const auto attention = attention_of(graph))
+    return attention_engine_at(index, *attention);
   const bool f32 = !has_type(graph, Type::f16) && !has_type(graph, Type::bf16);
   switch (index) {
   case tensor_cores:
@@ -104,6 +134,8 @@ Engine engine_at(std::int64_t index, const Graph& graph) {
 }
 
 std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mode) {
+  if (const auto attention = attention_of(graph))
+    return propose(*attention, mode);
   const bool alone = graph.nodes.size() == 1 && is_convolution(graph.nodes.front());
   if (!alone && !fuses(graph))
     return {};

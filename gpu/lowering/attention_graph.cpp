@@ -1,0 +1,91 @@
+#include "gpu/lowering/attention_graph.hpp"
+
+#include "core/fail.hpp"
+#include "gpu/lowering/detail/cudnn_type.hpp"
+
+#include <cmath>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Earlier versions compute wrong gradients (9.10.0 and 9.10.1) or expect cleared scratch memory
+/// (before 9.6).
+constexpr std::size_t first_version = 91100;
+
+/// Engines read 16 bytes at a time; tensors begin at multiples of tensor_alignment.
+bool engines_can_read(const AttentionShape& shape) {
+  return shape.dtype != DType::f32 && shape.attributes.sequence > 1 &&
+         shape.attributes.head_dim % 8 == 0;
+}
+
+bool is_differentiated(const Node& node) {
+  return node.op == Op::causal_attention_backward;
+}
+
+cudnn::AttentionProblem problem_of(const AttentionShape& shape) {
+  const auto& a = shape.attributes;
+  return {.batch = shape.sequences,
+          .heads = a.heads,
+          .kv_heads = a.kv_heads,
+          .sequence = a.sequence,
+          .head_dim = a.head_dim,
+          .q_distance = shape.q_distance,
+          .kv_distance = shape.kv_distance,
+          .scale = 1 / std::sqrt(static_cast<float>(a.head_dim)),
+          .type = cudnn_type(shape.dtype)};
+}
+
+} // namespace
+
+AttentionShape attention_shape(const Graph& graph, const Node& node, TensorId first,
+                               std::size_t tensors) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const auto& x = graph[first];
+  const auto q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
+  const bool in_one = tensors == 1;
+  return {.attributes = a,
+          .dtype = x.dtype,
+          .sequences = x.shape[0] / a.sequence,
+          .q_distance = in_one ? q + 2 * kv : q,
+          .kv_distance = in_one ? q + 2 * kv : kv};
+}
+
+AttentionShape attention_shape(const Graph& graph, const Node& node) {
+  return is_differentiated(node) ? attention_shape(graph, node, node.inputs[1], node.outputs.size())
+                                 : attention_shape(graph, node, node.inputs[0], node.inputs.size());
+}
+
+cudnn::PlanPolicy attention_policy(cudnn::PlanPolicy policy) {
+  policy.workspace_bytes = std::size_t{1} << 30;
+  return policy;
+}
+
+std::optional<cudnn::OperationGraph> attention_graph(const Graph& graph, const Node& node,
+                                                     const cudnn::PlanPolicy& policy) {
+  if (node.op != Op::causal_attention && node.op != Op::causal_attention_backward)
+    return std::nullopt;
+  const auto shape = attention_shape(graph, node);
+  if (!engines_can_read(shape))
+    return std::nullopt;
+  return is_differentiated(node)
+             ? cudnn::attention_backward(problem_of(shape), policy.deterministic)
+             : cudnn::attention_forward(problem_of(shape));
+}
+
+Result<std::optional<TimedPlan>> attention_plan(PlanRegistry& plans,
+                                                const cudnn::PlanPolicy& policy, const Graph& graph,
+                                                const Node& node) {
+  const auto operations = attention_graph(graph, node, policy);
+  if (!operations || plans.target().library().version() < first_version)
+    return std::nullopt;
+  auto plan = plans.plan(*operations, attention_policy(policy));
+  if (plan)
+    return std::optional{std::move(*plan)};
+  if (plan.error().code != Errc::unsupported)
+    return failure(std::move(plan).error());
+  plans.note(fmt::format("{}: cuDNN has no engine; uses troupe's kernels", operations->name));
+  return std::nullopt;
+}
+
+} // namespace troupe::gpu
