@@ -98,7 +98,7 @@ Traffic traffic_of(const OperationGraph& graph) {
     const double bytes = elements_of(tensor) * bytes_per_element(tensor.type);
     (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;
     if (tensor.type != CUDNN_DATA_FLOAT)
-      traffic.type = DType::f16; // bf16 products are as fast
+      traffic.operation_class = OperationClass::narrow;
   }
   for (const auto& operation : graph.operations)
     if (const auto* const convolution = std::get_if<ConvolutionOp>(&operation))
