@@ -55,7 +55,7 @@ Traffic matmul(const Graph& graph, const Node& node) {
                   .operations = 2 * std::sqrt(static_cast<double>(first.shape.elements()) *
                                               static_cast<double>(second.shape.elements()) *
                                               static_cast<double>(result.shape.elements())),
-                  .type = first.dtype,
+                  .operation_class = gpu::products_of(first.dtype),
                   .launches = 1};
   if (node.inputs.size() < 3)
     return traffic;
@@ -92,6 +92,7 @@ attention_by_cudnn(const Graph& graph, const Node& node, gpu::PlanRegistry* plan
 Traffic causal_attention(const Graph& graph, const Node& node) {
   auto traffic = once(graph, node);
   traffic.operations = attention_operations(graph, node, node.outputs[0], 2);
+  traffic.operation_class = gpu::OperationClass::attention;
   return traffic;
 }
 
@@ -106,6 +107,7 @@ Traffic cached_attention(const Graph& graph, const Node& node) {
   traffic.written += 2.0 * static_cast<double>(y.shape[0] * a.kv_heads * a.head_dim) *
                      static_cast<double>(size_of(keys.dtype));
   traffic.operations = 4.0 * static_cast<double>(y.shape.elements() * places);
+  traffic.operation_class = gpu::OperationClass::attention;
   traffic.launches = 2;
   return traffic;
 }
@@ -121,6 +123,7 @@ Traffic causal_attention_backward(const Graph& graph, const Node& node) {
                node.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(parts));
   auto traffic = once_and(graph, node, again, {means}, 2);
   traffic.operations = attention_operations(graph, node, dy, 7);
+  traffic.operation_class = gpu::OperationClass::attention_backward;
   return traffic;
 }
 
@@ -136,7 +139,7 @@ Traffic logit_products(const Graph& graph, const Node& node, int products) {
                   .written = logits,
                   .operations =
                       2.0 * products * static_cast<double>(shape.rows * weight.shape.elements()),
-                  .type = x.dtype,
+                  .operation_class = gpu::products_of(x.dtype),
                   .launches = 2 * static_cast<int>(shape.count())};
   if (x.dtype != DType::f32)
     traffic += cast_traffic(static_cast<std::size_t>(weight.shape.elements()), DType::f32, x.dtype);

@@ -149,7 +149,7 @@ Traffic traffic_of(const OperationGraph& graph) {
     const double bytes = elements_of(tensor) * static_cast<double>(bytes_per_element(tensor.type));
     (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;
     if (tensor.type != CUDNN_DATA_FLOAT)
-      traffic.type = DType::f16; // bf16 products are as fast
+      traffic.operation_class = OperationClass::narrow;
   }
   for (const auto& operation : graph.operations)
     traffic.operations += std::visit(Operations{graph}, operation);
