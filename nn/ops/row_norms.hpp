@@ -55,7 +55,11 @@ inline Status check_row_norm_backward(const NormFusion& fusion, Types in, Types 
   TROUPE_TRY(expect_type(out[0], x, "dx"));
   for (const auto& gradient : out.subspan(1, statistics))
     TROUPE_TRY(expect_channels({&gradient, 1}, channels, "the gradient of a parameter"));
-  return fusion.narrow ? expect_same_shape(out.back(), x, "the narrow dx") : Status{};
+  if (!fusion.narrow)
+    return {};
+  if (x.dtype != DType::f32)
+    return wrong("has a narrow dx only if x is f32");
+  return expect_same_shape(out.back(), x, "the narrow dx");
 }
 
 /// dx may overwrite the other part of the gradient.
