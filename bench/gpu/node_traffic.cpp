@@ -206,16 +206,11 @@ Result<Traffic> convolution(const Graph& graph, const Node& node, gpu::PlanRegis
 
 Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryPlan& memory,
                              gpu::PlanRegistry* plans, const gpu::cudnn::PlanPolicy& policy) {
-  const auto& in = node.inputs;
   switch (node.op) {
   case Op::conv2d:
   case Op::conv2d_backward_data:
   case Op::conv2d_backward_weight:
     return convolution(graph, node, *plans, policy);
-  case Op::layer_norm_backward:
-    return once_and(graph, node, {in[0], in[1], in[3], in[4]}, {}, 1);
-  case Op::rms_norm_backward:
-    return once_and(graph, node, {in[0], in[1], in[3]}, {}, 1);
   case Op::embedding:
     return embedding(graph, node);
   case Op::embedding_backward:

@@ -45,6 +45,10 @@ std::string kind_of(const Node& node) {
     kind += norm->pooled ? " + pooled" : "";
     kind += norm->add_gradient ? " + sum" : "";
   }
+  if (const auto* const fusion = norm_fusion(node.attributes)) {
+    kind += fusion->add ? " + add" : "";
+    kind += fusion->add_gradient ? " + sum" : "";
+  }
   if (const auto* const pool = std::get_if<PoolAttributes>(&node.attributes))
     kind += pool->prologue ? " + prologue" : "";
   if (node.op == Op::scale_shift && node.inputs.size() > 3)

@@ -20,8 +20,8 @@ enum class Engine : std::uint8_t {
 template <>
 inline constexpr auto choice_words<Engine> = word_list("fastest", "interpreter");
 
-/// On CUDA, whether batch norm is fused with the convolutions before and after it, and whether
-/// cuDNN computes attention.
+/// On CUDA, whether norms are fused with the convolutions, additions and casts around them, and
+/// whether cuDNN computes attention.
 enum class Fusion : std::uint8_t {
   full,
   basic, ///< no, for comparisons

@@ -91,9 +91,20 @@ struct BatchNormAttributes {
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
+/// Work that layer_norm and rms_norm do besides normalizing (nn/passes/fuse_norms). ops.def lists
+/// the tensors.
+struct NormFusion {
+  std::optional<DType> type = std::nullopt; ///< of y, and of dy in backward; empty: that of x
+  bool add = false; ///< forward: normalizes the sum of x and another tensor, and outputs it
+  bool add_gradient = false; ///< backward: adds another part of the gradient to dx
+  bool narrow = false;       ///< backward: outputs dx also in f16 or bf16
+  bool operator==(const NormFusion&) const = default;
+};
+
 /// Ba, Kiros & Hinton, "Layer Normalization", 2016.
 struct LayerNormAttributes {
   float eps = 1e-5f;
+  NormFusion fusion = {};
   bool operator==(const LayerNormAttributes&) const = default;
 };
 
@@ -101,6 +112,7 @@ struct LayerNormAttributes {
 /// 2019.
 struct RmsNormAttributes {
   float eps = 1e-6f;
+  NormFusion fusion = {};
   bool operator==(const RmsNormAttributes&) const = default;
 };
 
@@ -182,5 +194,13 @@ using Attributes =
                  ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
                  GeluAttributes, LayerNormAttributes, RmsNormAttributes, PositionAttributes,
                  RopeAttributes, AttentionAttributes, DropoutAttributes, MatmulAttributes>;
+
+/// Returns the fusion of layer_norm, rms_norm or one of their gradients; null for other attributes.
+inline const NormFusion* norm_fusion(const Attributes& attributes) {
+  if (const auto* const layer = std::get_if<LayerNormAttributes>(&attributes))
+    return &layer->fusion;
+  const auto* const rms = std::get_if<RmsNormAttributes>(&attributes);
+  return rms ? &rms->fusion : nullptr;
+}
 
 } // namespace troupe

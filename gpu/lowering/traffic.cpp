@@ -120,6 +120,9 @@ Traffic traffic_of(const Graph& graph, const Node& node) {
     return std::get<BatchNormAttributes>(node.attributes).pooled
                ? pooled_batch_norm_backward(graph, node)
                : batch_norm_backward(graph, node);
+  case Op::layer_norm_backward: // the second launch adds up partial sums
+  case Op::rms_norm_backward:
+    return once_and(graph, node, {}, {}, 1);
   case Op::max_pool:
   case Op::max_pool_backward:
     return max_pool(graph, node);

@@ -3,6 +3,7 @@
 
 #include "core/graph/graph.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,8 +14,9 @@ namespace troupe::nn {
 /// A decision whether to fuse nodes, for a log.
 struct FusionChoice {
   std::string_view what; ///< "statistics", "mask and sums", "prologue", "max pool", "block's end"
-                         ///< or its gradient, "sum of gradients", "mask", "loss"
-  const Tensor& at;      ///< result of the convolution or batch norm in question, or the logits
+                         ///< or its gradient, "sum of gradients", "mask", "loss", "add and norm",
+                         ///< "narrow ..." for the type of a norm's tensor
+  const Tensor& at;      ///< result of the convolution or norm in question, or the logits
   double fused;          ///< microseconds of all changed nodes
   std::optional<double> apart; ///< empty: the device does not support one of them
   bool taken;
@@ -125,5 +127,30 @@ Graph fuse_block_ends(const Graph& training, const FusionSupport& support,
 /// The result has the same bits on a device that stores its sums. Tensors in `keep` stay.
 Graph finish_block_ends(const Graph& training, const FusionSupport& support,
                         const std::vector<std::string>& keep = {});
+
+/// Which additions fuse_norms may move to a norm.
+enum class NormSums : std::uint8_t {
+  of_unit,     ///< only those of the norm's unit
+  of_any_unit, ///< also the addition that ends the previous unit. Then the norm reads tensors of
+               ///< that unit, so do not recompute activations of the result
+};
+
+/// Fuses layer_norm and rms_norm of an f32 stream, and their gradients, with the additions and
+/// casts around them, so that the stream and its gradient are read and written once per norm.
+///
+/// For a training graph, after drop_casts. Applies each fusion if the device takes no more time:
+///
+/// - A norm whose result is only cast writes it in the type of the cast.
+/// - The addition that makes the norm's input becomes part of the norm, which also writes the sum.
+///   The norm must be the first node that reads the sum. The fused node has the unit of the norm,
+///   because it reads the norm's parameters. It reads an addend before a cast to f32.
+/// - The norm's gradient reads dy before a cast to f32, adds the other part of the stream's
+/// gradient
+///   to dx, and writes dx also in the type that a cast reads it in.
+///
+/// The result has the same bits on a device that rounds dx before it adds the other part. Tensors
+/// in `keep` stay.
+Graph fuse_norms(const Graph& training, const FusionSupport& support, NormSums sums,
+                 const std::vector<std::string>& keep = {});
 
 } // namespace troupe::nn

@@ -13,9 +13,11 @@ using namespace troupe;
 
 namespace {
 
-/// Reduces the batch and the images; 66 pixels suit a ResNet's stem with pooling.
+/// Reduces the batch, and the images or the vocabulary; 66 pixels suit a ResNet's stem with
+/// pooling.
 bench::Options small(bench::Options options) {
   options.batch = 2;
+  options.vocabulary = 64;
   options.size = options.model == "mlp" ? 32 : 66;
   return options;
 }
@@ -25,12 +27,14 @@ bench::Options small(bench::Options options) {
 TEST_CASE("a step launches as many kernels as predicted") {
   if (!troupe_emulated_launches)
     SKIP("launches are counted on the emulated device");
-  const auto options =
-      GENERATE(values<bench::Options>({{.model = "resnet50"},
-                                       {.model = "resnet18", .fusion = Fusion::basic},
-                                       {.model = "resnet18", .precision = Precision::fp16},
-                                       {.model = "resnet18", .precision = Precision::fp32},
-                                       {.model = "mlp", .precision = Precision::amp_bf16}}));
+  const auto options = GENERATE(values<bench::Options>(
+      {{.model = "resnet50"},
+       {.model = "resnet18", .fusion = Fusion::basic},
+       {.model = "resnet18", .precision = Precision::fp16},
+       {.model = "resnet18", .precision = Precision::fp32},
+       {.model = "mlp", .precision = Precision::amp_bf16},
+       {.model = "gpt2-mini", .precision = Precision::amp_bf16, .sequence = 8},
+       {.model = "llama-mini", .precision = Precision::amp_bf16, .sequence = 8}}));
   CAPTURE(options.model, to_string(options.precision), to_string(options.fusion));
   bench::Trainer trainer{small(options)};
   const auto before = troupe_emulated_launches();
