@@ -56,9 +56,9 @@ struct PreparedModel {
 /// Applies the passes to a forward graph that was built for `pass_mode`. The order is format_input,
 /// autocast, cache_attention if set, and fuse. Evaluation then runs fold_batch_norm if set.
 /// Training then runs normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts,
-/// fuse_statistics, fuse_max_pool, fuse_loss, fuse_linear_loss, fuse_block_ends and
-/// finish_block_ends (these two only if nothing has to be recomputed) and recompute. plan_memory is
-/// last. The result is validated.
+/// fuse_statistics, fuse_max_pool, fuse_loss, fuse_linear_loss, fuse_bias_gradients,
+/// narrow_shared_weights, fuse_block_ends, finish_block_ends and fuse_gelu (these three only if
+/// nothing has to be recomputed) and recompute. plan_memory is last. The result is validated.
 ///
 /// tf32 has fp32's graph; only the device's arithmetic differs. fp16 and bf16 have autocast's
 /// graph, which leaves the ops of PyTorch's f32 list, such as losses, in f32. Parameters, gradients

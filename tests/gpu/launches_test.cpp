@@ -13,6 +13,17 @@ using namespace troupe;
 
 namespace {
 
+/// A GPT-2 of two blocks.
+bench::Options small_gpt2(Precision precision, Fusion fusion = Fusion::full) {
+  return {.model = "gpt2-mini",
+          .precision = precision,
+          .fusion = fusion,
+          .sequence = 16,
+          .vocabulary = 40,
+          .layers = 2,
+          .width = 48};
+}
+
 /// Reduces the batch and the images; 66 pixels suit a ResNet's stem with pooling.
 bench::Options small(bench::Options options) {
   options.batch = 2;
@@ -30,7 +41,10 @@ TEST_CASE("a step launches as many kernels as predicted") {
                                        {.model = "resnet18", .fusion = Fusion::basic},
                                        {.model = "resnet18", .precision = Precision::fp16},
                                        {.model = "resnet18", .precision = Precision::fp32},
-                                       {.model = "mlp", .precision = Precision::amp_bf16}}));
+                                       {.model = "mlp", .precision = Precision::amp_bf16},
+                                       small_gpt2(Precision::amp_bf16),
+                                       small_gpt2(Precision::amp_bf16, Fusion::basic),
+                                       small_gpt2(Precision::fp32)}));
   CAPTURE(options.model, to_string(options.precision), to_string(options.fusion));
   bench::Trainer trainer{small(options)};
   const auto before = troupe_emulated_launches();
