@@ -57,9 +57,10 @@ struct PreparedModel {
 /// Applies the passes to a forward graph that was built for `pass_mode`. The order is format_input,
 /// autocast, cache_attention if set, and fuse. Evaluation then runs fold_batch_norm if set.
 /// Training then runs normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts,
-/// fuse_statistics, fuse_max_pool, fuse_loss, fuse_linear_loss and fuse_norms; if nothing has to be
-/// recomputed, fuse_block_ends, finish_block_ends and fuse_norms across units; and recompute.
-/// plan_memory is last. The result is validated.
+/// fuse_statistics, fuse_max_pool, fuse_loss, fuse_linear_loss, fuse_norms, fuse_bias_gradients and
+/// narrow_shared_weights; if nothing has to be recomputed, fuse_block_ends, finish_block_ends,
+/// fuse_norms across units and fuse_gelu; and recompute. plan_memory is last. The result is
+/// validated.
 ///
 /// tf32 has fp32's graph; only the device's arithmetic differs. fp16 and bf16 have autocast's
 /// graph, which leaves the ops of PyTorch's f32 list, such as losses, in f32. Parameters, gradients

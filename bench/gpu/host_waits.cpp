@@ -194,7 +194,7 @@ void first_call_of_cublas_lt(Probe& probe, const Note& note) {
   auto& on = cuda_stream(probe.stream());
   note("first call of cuBLASLt", [&] {
     on.enqueue("cuBLASLt", [&](cudaStream_t raw) {
-      return products->front().run(raw, at(0), at(1), nullptr, at(2), at(3));
+      return products->front().run(raw, {at(0), at(1), at(2), at(3)});
     });
   });
 }

@@ -44,29 +44,6 @@ Traffic embedding_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Both factors have one type: a weight is read from its unit's copy. A bias takes a second,
-/// in-place launch if the result is not f32.
-Traffic matmul(const Graph& graph, const Node& node) {
-  const auto& first = graph[node.inputs[0]];
-  const auto& second = graph[node.inputs[1]];
-  const auto& result = graph[node.outputs[0]];
-  Traffic traffic{.read = bytes_of(first, first.dtype) + bytes_of(second, first.dtype),
-                  .written = bytes_of(result, result.dtype),
-                  .operations = 2 * std::sqrt(static_cast<double>(first.shape.elements()) *
-                                              static_cast<double>(second.shape.elements()) *
-                                              static_cast<double>(result.shape.elements())),
-                  .operation_class = gpu::products_of(first.dtype),
-                  .launches = 1};
-  if (node.inputs.size() < 3)
-    return traffic;
-  traffic.read += bytes_of(graph, {node.inputs[2]});
-  if (result.dtype != DType::f32)
-    traffic += {.read = bytes_of(result, result.dtype),
-                .written = bytes_of(result, result.dtype),
-                .launches = 1};
-  return traffic;
-}
-
 /// Operations of `products` matrix products of attention, each over the causal half of all pairs of
 /// rows.
 double attention_operations(const Graph& graph, const Node& node, TensorId y, double products) {
@@ -127,13 +104,15 @@ Traffic causal_attention_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// `products` products of all rows with the weight, which is cast once to the type of x. Each chunk
-/// reads the weight and writes its logits, which the kernel that sums them reads.
+/// `products` products of all rows with the weight, which is cast once to the type of x if it
+/// exists only as an f32 activation. Each chunk reads the weight and writes its logits, which one
+/// kernel reads.
 Traffic logit_products(const Graph& graph, const Node& node, int products) {
   const LogitChunks shape{graph, node};
   const auto& x = graph[node.inputs[0]];
   const auto& weight = graph[node.inputs[1]];
-  const auto logits = static_cast<double>(shape.rows * shape.classes) * sizeof(float);
+  const auto logits =
+      static_cast<double>(shape.rows * shape.classes) * static_cast<double>(size_of(x.dtype));
   Traffic traffic{.read = bytes_of(x, x.dtype) + bytes_of(graph, {node.inputs[2]}) + logits +
                           static_cast<double>(shape.count()) * bytes_of(weight, x.dtype),
                   .written = logits,
@@ -141,7 +120,7 @@ Traffic logit_products(const Graph& graph, const Node& node, int products) {
                       2.0 * products * static_cast<double>(shape.rows * weight.shape.elements()),
                   .operation_class = gpu::products_of(x.dtype),
                   .launches = 2 * static_cast<int>(shape.count())};
-  if (x.dtype != DType::f32)
+  if (weight.role != Role::parameter && weight.dtype != x.dtype)
     traffic += cast_traffic(static_cast<std::size_t>(weight.shape.elements()), DType::f32, x.dtype);
   return traffic;
 }
@@ -154,9 +133,9 @@ Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Two products read the gradients of logits, in the type of x; each chunk except the first also
-/// reads dweight. The first launch counts labels. With the loss, logits are read once more, and one
-/// more launch reads the losses by row.
+/// The kernel that reads the logits overwrites them with their gradients, which two products read;
+/// each chunk except the first also reads dweight. The first launch counts labels. With the loss,
+/// one more launch reads the losses by row.
 Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const bool loss = std::get<LossAttributes>(node.attributes).loss;
   const LogitChunks shape{graph, node};
@@ -169,11 +148,11 @@ Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const auto by_row = static_cast<double>(shape.rows) * sizeof(float);
   auto traffic = logit_products(graph, node, 3);
   if (loss)
-    traffic += {.read = static_cast<double>(shape.rows * shape.classes) * sizeof(float) + by_row,
-                .written = 2 * by_row,
-                .launches = static_cast<int>(shape.count()) + 1};
+    traffic += {.read = by_row, .written = by_row, .launches = 1};
+  else
+    traffic.read += by_row; // log_sum_exp
   traffic +=
-      {.read = bytes_of(graph, {node.inputs[2]}) + by_row + 2 * gradients +
+      {.read = bytes_of(graph, {node.inputs[2]}) + 2 * gradients +
                chunks * bytes_of(weight, x.dtype) + bytes_of(x, x.dtype) + (chunks - 1) * dweight,
        .written = gradients + bytes_of(x, x.dtype) + chunks * dweight,
        .launches = 2 * static_cast<int>(shape.count()) + 1};
@@ -229,10 +208,6 @@ Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryP
     return linear_cross_entropy(graph, node);
   case Op::linear_cross_entropy_backward:
     return linear_cross_entropy_backward(graph, node);
-  case Op::matmul:
-  case Op::matmul_backward_data:
-  case Op::matmul_backward_weight:
-    return matmul(graph, node);
   case Op::flatten:
   case Op::unflatten:
   case Op::share:

@@ -106,6 +106,8 @@ void take_images(Config& config, const Options& options) {
 void take_tokens(Config& config, const Options& options) {
   config.model.vocabulary = options.vocabulary;
   config.model.positions = options.sequence;
+  config.model.layers = options.layers;
+  config.model.width = options.width;
   config.data.dataset = "text";
   config.data.tokenizer.path = "random";
   config.data.sequence_length = options.sequence;

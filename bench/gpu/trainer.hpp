@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct Options {
   bool profile = false, trace = false;
   std::int64_t sequence = 0; ///< tokens per sample of a language model; 0: samples are images
   std::int64_t vocabulary = 50304;
+  std::optional<std::int64_t> layers = {}, width = {}; ///< of a language model; empty: its own
 
   bool is_language() const { return sequence > 0; }
   /// Images or tokens per step.

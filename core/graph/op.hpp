@@ -118,6 +118,11 @@ struct RmsNormAttributes {
 
 struct MatmulAttributes {
   bool wide = false; ///< y is f32, whatever x is
+  /// matmul: y is gelu {tanh} of the product plus bias, which is also output; not with wide.
+  /// matmul_backward_data: dx is multiplied by gelu's derivative. The interpreter takes gelu of the
+  /// stored product; a device may take it before it rounds the product.
+  bool gelu = false;
+  bool bias_gradient = false; ///< only matmul_backward_weight: also outputs the sum of dy over rows
   bool operator==(const MatmulAttributes&) const = default;
 };
 

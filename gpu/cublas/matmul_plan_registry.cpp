@@ -124,11 +124,11 @@ Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) 
   const auto start = Clock::now();
   TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
   const auto bytes = operand_bytes(options);
-  constexpr std::size_t operands = 4; // first, second, bias, result; the workspace follows them
+  constexpr std::size_t operands = 5; // those of MatmulMemory; the workspace follows them
   TROUPE_TRY(const auto memory,
              device_.allocate(operands * bytes + options.workspace_bytes, MemoryKind::workspace));
   const auto at = [&](std::size_t i) { return memory->data() + i * bytes; };
-  const auto* const bias = options.bias ? reinterpret_cast<const float*>(at(2)) : nullptr;
+  const MatmulMemory on{at(0), at(1), at(2), at(operands), at(3), at(4)};
   const auto stream = device_.create_stream({.name = "measure"});
   const auto raw = cuda_stream(*stream).handle();
   TROUPE_TRY(wake_up(raw, at(0), operands * bytes));
@@ -136,8 +136,7 @@ Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) 
   std::vector<Result<double>> times;
   times.reserve(candidates.size());
   for (const auto& matmul : candidates)
-    times.push_back(least_microseconds(
-        raw, [&] { return matmul.run(raw, at(0), at(1), bias, at(3), at(operands)); }));
+    times.push_back(least_microseconds(raw, [&] { return matmul.run(raw, on); }));
   TROUPE_TRY(const auto best, fastest(times));
   ChosenMatmul chosen{std::move(candidates[best]), *times[best]};
   const auto kept = store(options, chosen);

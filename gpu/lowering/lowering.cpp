@@ -78,12 +78,16 @@ Result<Matmul> Lowering::product(MatmulOptions wanted) {
   return std::move(chosen.matmul);
 }
 
-WeightView Lowering::view_weight(TensorId parameter, DType type) const {
-  const auto unit = graph[parameter].unit;
-  if (type == DType::f32)
-    return {.parameter = parameter, .unit = unit};
-  const auto place = placement.places[static_cast<std::size_t>(parameter)];
-  return {parameter, unit, place.offset / sizeof(float) * size_of(type)};
+WeightView Lowering::view_weight(TensorId weight, DType type) const {
+  const auto& tensor = graph[weight];
+  if (tensor.role != Role::parameter || type == tensor.dtype)
+    return {.parameter = weight, .unit = tensor.unit};
+  const auto place = placement.places[static_cast<std::size_t>(weight)];
+  return {weight, tensor.unit, place.offset / sizeof(float) * size_of(type)};
+}
+
+bool Lowering::is_read_as(TensorId weight, DType type) const {
+  return graph[weight].role == Role::parameter || graph[weight].dtype == type;
 }
 
 TensorId Lowering::shift_of(TensorId saved_mean) const {

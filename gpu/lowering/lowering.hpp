@@ -48,9 +48,12 @@ public:
   const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
   /// Returns the shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
-  /// Returns the parameter as a node with activations of this type reads it.
-  WeightView view_weight(TensorId parameter, DType type) const;
-  /// Returns cuDNN's plan of an attention node; empty if this project's kernels compute it. Errors:
+  /// Returns the weight as a node with activations of this type reads it: a parameter's copy of that
+  /// type, or the tensor itself.
+  WeightView view_weight(TensorId weight, DType type) const;
+  /// Whether view_weight() has this type: only an activation may have another.
+  bool is_read_as(TensorId weight, DType type) const;
+    /// Returns cuDNN's plan of an attention node; empty if this project's kernels compute it. Errors:
   /// those of attention_plan().
   Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.

@@ -15,7 +15,8 @@ namespace troupe::nn {
 struct FusionChoice {
   std::string_view what; ///< "statistics", "mask and sums", "prologue", "max pool", "block's end"
                          ///< or its gradient, "sum of gradients", "mask", "loss", "add and norm",
-                         ///< "narrow ..." for the type of a norm's tensor
+                         ///< "narrow ..." for the type of a norm's tensor, "gelu", "gradient of
+                         ///< gelu", "bias gradient", "shared weight"
   const Tensor& at;      ///< result of the convolution or norm in question, or the logits
   double fused;          ///< microseconds of all changed nodes
   std::optional<double> apart; ///< empty: the device does not support one of them
@@ -89,6 +90,31 @@ Graph fuse_loss(const Graph& training, const FusionSupport& support,
 /// replaces linear_cross_entropy, so that the logits are computed once. The result has the same
 /// bits. A loss stays if it is in `keep` or a node reads it.
 Graph fuse_linear_loss(const Graph& training, const std::vector<std::string>& keep = {});
+
+/// Fuses gelu {tanh} with the matrix products around it: the matmul that computes its input, and
+/// the matmul_backward_data that computes the gradient of its output.
+///
+/// For a training graph. Applies each fusion if the device takes no more time. The matmul still
+/// stores gelu's input for backward. Results are equal up to rounding; tensors in `keep` stay.
+///
+/// `recompute` can no longer recompute gelu's output from its input, only by the whole product.
+Graph fuse_gelu(const Graph& training, const FusionSupport& support,
+                const std::vector<std::string>& keep = {});
+
+/// Sums the gradient of a linear layer's bias in the product that computes its weight's gradient.
+///
+/// For a training graph. Applies if the device takes no more time. Results are equal up to the
+/// order of sums.
+Graph fuse_bias_gradients(const Graph& training, const FusionSupport& support,
+                          const std::vector<std::string>& keep = {});
+
+/// Shares a weight with a loss in the type in which the loss multiplies it.
+///
+/// For a training graph. If only losses read a `share`, and the device takes no more time, the
+/// `share` becomes a `cast` to the type of their x. The result has the same bits; tensors in `keep`
+/// stay.
+Graph narrow_shared_weights(const Graph& training, const FusionSupport& support,
+                            const std::vector<std::string>& keep = {});
 
 /// Fuses the ends of residual blocks with the convolutions of the next block that read them. So a
 /// block's end is written, and its gradient is read, only once.

@@ -177,8 +177,46 @@ TEST_CASE_METHOD(GpuFixture, "rows beyond a sequence's room") {
     CHECK(std::isnan(positions[i]) == (i >= 8));
 }
 
+// 7 classes are not a whole number of packs; with 20,000 each thread reads several packs.
+TEST_CASE_METHOD(GpuFixture, "gradients overwrite the logits, and losses are computed with them") {
+  for (const auto dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const std::int64_t classes : {7, 20'000}) {
+      INFO(to_string(dtype) << ", " << classes << " classes");
+      const LossAttributes a{.label_smoothing = 0.1f, .gradient = true};
+      const auto elements = static_cast<std::size_t>(3 * classes);
+      std::vector<ReferenceTensor> in{normal({3, classes}, 1, dtype),
+                                      {{3}, {2, -1, 6}, DType::i32}},
+          out{{{}}, {{3, classes}}, {{}}};
+      run_reference(Op::softmax_cross_entropy, a, in, out);
+      auto* const factor = floats({0.5f}); // two labels count
+      const auto rows_at = [&](void* logits) {
+        return LogitRows{.logits = logits,
+                         .dtype = dtype,
+                         .labels = static_cast<std::int32_t*>(upload(in[1].values, DType::i32)),
+                         .rows = 3,
+                         .classes = static_cast<int>(classes),
+                         .smoothing = a.label_smoothing};
+      };
+      auto *const together = upload(in[0].values, dtype), *const separate =
+                                                              upload(in[0].values, dtype);
+      auto *const losses = float_room(3), *const same_losses = float_room(3),
+                  *const totals = float_room(3);
+      launch_logit_gradients(handle(), rows_at(together), nullptr, factor, losses);
+      launch_row_losses(handle(), rows_at(separate), totals, same_losses);
+      launch_logit_gradients(handle(), rows_at(separate), totals, factor, nullptr);
+      const auto dlogits = download(together, elements, dtype);
+      require_near(dlogits, out[1].values, tolerance(dtype), "dlogits");
+      CHECK(download(separate, elements, dtype) == dlogits);
+      const auto each = download(losses, 3);
+      CHECK(download(same_losses, 3) == each);
+      CHECK(each[1] == 0);
+      require_near({(each[0] + each[2]) / 2}, out[0].values, 1e-5f, "loss");
+    }
+}
+
 TEST_CASE_METHOD(GpuFixture, "losses of rows with a label outside of the classes are NaN") {
   const LogitRows rows{.logits = floats({1, 2, 3, 1, 2, 3, 1, 2, 3}),
+                       .dtype = DType::f32,
                        .labels = static_cast<std::int32_t*>(upload({2, -1, 3}, DType::i32)),
                        .rows = 3,
                        .classes = 3};

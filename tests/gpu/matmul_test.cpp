@@ -155,7 +155,8 @@ std::vector<float> run(Product product, const std::vector<float>& first,
       handle, {.product = product, .rows = rows, .in = in, .out = out, .bias = bias != nullptr}, 1);
   REQUIRE(matmuls);
   std::vector<float> result(static_cast<std::size_t>(elements));
-  REQUIRE(matmuls->front().run(nullptr, first.data(), second.data(), bias, result.data(), nullptr));
+  REQUIRE(
+      matmuls->front().run(nullptr, {first.data(), second.data(), result.data(), nullptr, bias}));
   return result;
 }
 
@@ -227,8 +228,8 @@ TEST_CASE("two threads run one product with two biases at once") {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < 2; ++i)
       threads.emplace_back([&, i] {
-        (void)matmuls->front().run(nullptr, x.data(), weight.data(), biases[i].data(),
-                                   results[i].data(), nullptr);
+        (void)matmuls->front().run(
+            nullptr, {x.data(), weight.data(), results[i].data(), nullptr, biases[i].data()});
       });
   }
   start_together = nullptr;
@@ -255,6 +256,8 @@ TEST_CASE("different products have different names") {
   other.result = DType::f16;
   other.bias = true;
   CHECK(to_string(other) == "product forward 128x2048 -> 1000 f16, bias");
+  other.gelu = true;
+  CHECK(to_string(other) == "product forward 128x2048 -> 1000 f16, bias, gelu");
   other = {.product = Product::backward_weight, .rows = 1, .in = 2, .out = 3, .tf32 = true};
   CHECK(to_string(other) == "product backward weight 1x2 -> 3 f32, tf32");
 }
