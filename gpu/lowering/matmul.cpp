@@ -89,7 +89,8 @@ void launch_epilogue(const MatmulOptions& o, const NodeLaunch& l, void* product)
     return launch_gelu_backward(l.stream, o.result, product, l.in(2), product, elements(o.in),
                                 true);
   case Product::backward_weight:
-    return launch_bias_backward(l.stream, o.operands, l.in(0), l.out<float>(1), o.rows, o.out);
+    return launch_bias_backward(l.stream, o.operands, l.in(0), l.out<float>(1), o.rows, o.out,
+                                l.reductions);
   }
 }
 

@@ -112,7 +112,7 @@ Traffic matmul(const Graph& graph, const Node& node) {
                   .operations = 2 * std::sqrt(static_cast<double>(first.shape.elements()) *
                                               static_cast<double>(second.shape.elements()) *
                                               static_cast<double>(result.shape.elements())),
-                  .type = first.dtype,
+                  .operation_class = products_of(first.dtype),
                   .launches = 1};
   if (node.inputs.size() == 3)
     traffic.read += bytes_of(graph[node.inputs[2]], result.dtype);

@@ -153,6 +153,8 @@ Traffic traffic_of(const OperationGraph& graph) {
   }
   for (const auto& operation : graph.operations)
     traffic.operations += std::visit(Operations{graph}, operation);
+  if (graph.is_attention())
+    traffic.operation_class = OperationClass::cudnn_attention;
   return traffic;
 }
 
