@@ -2,6 +2,7 @@
 #include "gpu/kernels/batch_norm_pooled.hpp"
 #include "gpu/kernels/detail/columns.cuh"
 #include "gpu/kernels/detail/pooling.cuh"
+#include "gpu/kernels/detail/wave.cuh"
 
 namespace troupe::gpu {
 
@@ -115,12 +116,13 @@ void launch(cudaStream_t stream, const PoolShape& s, const PooledBatchNormBackwa
             const ReductionScratch& scratch) {
   const auto source = source_of<T>(s, a);
   const auto rows = static_cast<std::int64_t>(s.batch) * s.x_height * s.x_width;
-  const auto sums = spread(rows, s.channels, Width, reduction_blocks);
+  const auto sums = spread(rows, s.channels, Width, large_reduction_blocks);
   pooled_sums_kernel<Width>
       <<<sums.blocks, column_threads, 0, stream>>>(source, a, sums.columns, scratch);
-  const auto elements = spread(rows, s.channels, Width, element_blocks);
-  pooled_input_kernel<Width>
-      <<<elements.blocks, column_threads, 0, stream>>>(source, a, elements.columns);
+  constexpr auto kernel = pooled_input_kernel<Width, T>;
+  const auto elements =
+      spread(rows, s.channels, Width, static_cast<int>(full_wave<kernel, column_threads>()));
+  kernel<<<elements.blocks, column_threads, 0, stream>>>(source, a, elements.columns);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "gpu/kernels/attention.hpp"
 #include "gpu/kernels/embedding.hpp"
 #include "gpu/kernels/linear_cross_entropy.hpp"
+#include "gpu/kernels/rope.hpp"
 #include "tests/gpu/reference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -67,10 +68,21 @@ TEST_CASE_METHOD(GpuFixture, "ids outside of the table give NaN") {
     CHECK(rows[4 + i] == static_cast<float>(5 + i));
     CHECK(std::isnan(rows[8 + i]));
   }
-  auto* const links = static_cast<std::int32_t*>(room(5, DType::i32));
+  auto* const links = static_cast<std::int32_t*>(room(shape.link_bytes() / 4, DType::i32));
   auto* const sums = float_room(8);
   launch_embedding_backward(handle(), shape, ids, floats(Floats(12, 3.0f)), links, sums);
   REQUIRE(download(sums, 8) == Floats{0, 0, 0, 0, 3, 3, 3, 3});
+}
+
+// With this many rows, a thread rotates two of the three heads, or the last one.
+TEST_CASE_METHOD(GpuFixture, "rotated heads of many rows match the interpreter") {
+  const Shape shape{65536, 6};
+  const RopeAttributes a{.sequence = 16, .heads = 3, .head_dim = 2};
+  std::vector<ReferenceTensor> x{normal(shape, 1)}, y{{shape}};
+  run_reference(Op::rope, a, x, y);
+  auto* const got = float_room(y[0].values.size());
+  launch_rope(handle(), DType::f32, a, Turn::forward, shape[0], floats(x[0].values), nullptr, got);
+  require_near(download(got, y[0].values.size()), y[0].values, 1e-6f, "rope");
 }
 
 // Heads of 80 and 128 elements use other tiles than small heads; 45 rows are not a whole number of

@@ -38,8 +38,8 @@ struct ColumnLaunch {
   dim3 blocks;
 };
 
-/// Chooses about `blocks_wanted` blocks with at least four rows per thread. Depends only on the
-/// shape, so sums are the same on every device.
+/// Chooses at most about `blocks_wanted` blocks, with at least four rows per thread. If that number
+/// is a constant, sums are the same on every device.
 inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, int blocks_wanted) {
   const auto packs = static_cast<int>((channels + width - 1) / width);
   int threads_x = 2;
@@ -53,8 +53,9 @@ inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, 
           dim3(static_cast<unsigned>(groups), static_cast<unsigned>(row_blocks))};
 }
 
-/// About four and sixteen blocks for each of 132 multiprocessors.
-inline constexpr int reduction_blocks = 512, element_blocks = 2112;
+/// About four blocks for each of 132 multiprocessors, or three of kernels that have more than 64
+/// registers: all of them run at once.
+inline constexpr int reduction_blocks = 512, large_reduction_blocks = 384;
 
 /// Blocks along the rows in one stripe. A thread that adds up their partial sums reads at most
 /// `Width` of their rows, and can have all of them in flight at once.

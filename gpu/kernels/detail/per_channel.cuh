@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/kernels/detail/columns.cuh"
+#include "gpu/kernels/detail/wave.cuh"
 
 #include <type_traits>
 
@@ -91,9 +92,10 @@ void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std
     return;
   const auto launch = [&](auto width) {
     constexpr int wide = width;
-    const auto on = spread(rows, channels, wide, element_blocks);
-    per_channel_kernel<wide, Count>
-        <<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
+    constexpr auto kernel = per_channel_kernel<wide, Count, T, Map>;
+    const auto on =
+        spread(rows, channels, wide, static_cast<int>(full_wave<kernel, column_threads>()));
+    kernel<<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
   };
   if constexpr (Map::makes_mask)
     if (mask)
