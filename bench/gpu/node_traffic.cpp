@@ -1,12 +1,15 @@
 #include "bench/gpu/node_traffic.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/lowering/attention_graph.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/linear_cross_entropy.hpp"
 #include "gpu/lowering/traffic.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace troupe::bench {
 
@@ -67,6 +70,21 @@ Traffic matmul(const Graph& graph, const Node& node) {
 double attention_operations(const Graph& graph, const Node& node, TensorId y, double products) {
   const auto sequence = std::get<AttentionAttributes>(node.attributes).sequence;
   return products * static_cast<double>(graph[y].shape.elements() * sequence);
+}
+
+/// Returns the graph with which cuDNN computes attention; empty if kernels of this project do. The
+/// engines for a described GPU cannot be searched without a driver: counts them as found, because
+/// they take all shapes that have a graph (docs/cudnn-patterns.md).
+Result<std::optional<gpu::cudnn::OperationGraph>>
+attention_by_cudnn(const Graph& graph, const Node& node, gpu::PlanRegistry* plans,
+                   const gpu::cudnn::PlanPolicy& policy) {
+  if (!plans)
+    return std::nullopt;
+  auto operations = gpu::attention_graph(graph, node, policy);
+  if (plans->target().handle() == nullptr)
+    return operations;
+  TROUPE_TRY(const auto plan, gpu::attention_plan(*plans, policy, graph, node));
+  return plan ? std::move(operations) : std::nullopt;
 }
 
 Traffic causal_attention(const Graph& graph, const Node& node) {
@@ -198,11 +216,15 @@ Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryP
   case Op::embedding_backward:
     return embedding_backward(graph, node);
   case Op::causal_attention:
-    return causal_attention(graph, node);
+  case Op::causal_attention_backward: {
+    TROUPE_TRY(const auto operations, attention_by_cudnn(graph, node, plans, policy));
+    if (operations)
+      return traffic_of(*operations);
+    return node.op == Op::causal_attention ? causal_attention(graph, node)
+                                           : causal_attention_backward(graph, node);
+  }
   case Op::cached_attention:
     return cached_attention(graph, node);
-  case Op::causal_attention_backward:
-    return causal_attention_backward(graph, node);
   case Op::linear_cross_entropy:
     return linear_cross_entropy(graph, node);
   case Op::linear_cross_entropy_backward:

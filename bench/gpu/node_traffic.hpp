@@ -11,7 +11,8 @@
 namespace troupe::bench {
 
 /// Follows the memory plan and the plans as lowering does. `plans` may be null for a graph without
-/// convolutions. Errors: those of PlanRegistry::plan, for a convolution.
+/// convolutions: attention then counts as computed by the kernels of this project. Errors: those of
+/// PlanRegistry::plan, for a convolution and attention.
 Result<gpu::Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryPlan& memory,
                                   gpu::PlanRegistry* plans, const gpu::cudnn::PlanPolicy& policy);
 

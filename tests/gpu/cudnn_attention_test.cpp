@@ -1,0 +1,79 @@
+// Tests that cuDNN's engines take the graphs of attention; docs/cudnn-patterns.md has the table.
+// All of these engines are compiled at run time, so cuDNN must find a driver, or a stub of it.
+#include "bench/gpu/attention_problems.hpp"
+#include "gpu/lowering/attention_graph.hpp"
+#include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/gpu/driver_stub.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::gpu::cudnn;
+
+namespace {
+
+PlanPolicy attention_policy_for(bool deterministic) {
+  return gpu::attention_policy({.deterministic = deterministic});
+}
+
+void check_attention_proposed(const Target& target, const OperationGraph& graph,
+                              bool deterministic) {
+  const auto tags = proposed_engines(target, graph, attention_policy_for(deterministic));
+  INFO(graph.name << ": " << (tags ? "" : tags.error().message));
+  CHECK(tags);
+}
+
+/// Creates a plan and loads it from JSON.
+void check_attention_plan(const Target& target, const OperationGraph& graph, bool deterministic) {
+  const auto plans = find_plans(target, graph, attention_policy_for(deterministic));
+  INFO(graph.name << ": " << (plans ? "" : plans.error().message));
+  REQUIRE(plans);
+  const auto& plan = plans->front();
+  CHECK(plan.workspace_bytes() >=
+        plan.engine_workspace_bytes() + OwnTensors{graph}.scratch_bytes());
+  const auto json = plan.json(target);
+  REQUIRE(json);
+  const auto loaded = Plan::from_json(target, graph, *json, plan.tag());
+  INFO((loaded ? "" : loaded.error().message));
+  REQUIRE(loaded);
+  CHECK(loaded->workspace_bytes() == plan.workspace_bytes());
+}
+
+} // namespace
+
+TEST_CASE("engines are proposed for attention of all shapes, forward and backward") {
+  testing::load_driver();
+  for (const auto* device : {"h100_sxm", "h200", "a100_sxm"}) {
+    const auto target = testing::described_gpu(device);
+    for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16})
+      for (const auto& problem : bench::probed_attention(type)) {
+        INFO(device << ", type " << type);
+        check_attention_proposed(target, attention_forward(problem), false);
+        check_attention_proposed(target, attention_forward(problem), true);
+        check_attention_proposed(target, attention_backward(problem, false), false);
+        check_attention_proposed(target, attention_backward(problem, true), true);
+      }
+  }
+}
+
+TEST_CASE("plans of attention are created, stored and loaded") {
+  testing::load_driver();
+  for (const auto* device : {"h100_sxm", "a100_sxm"}) {
+    const auto target = testing::described_gpu(device);
+    const auto problem = bench::attention_problem(4, 32, 4, 2048, 64, false, CUDNN_DATA_BFLOAT16);
+    INFO(device);
+    check_attention_plan(target, attention_forward(problem), false);
+    check_attention_plan(target, attention_backward(problem, false), false);
+  }
+  const auto packed = bench::attention_problem(8, 12, 12, 1024, 64, true, CUDNN_DATA_BFLOAT16);
+  check_attention_plan(testing::described_gpu("h100_sxm"), attention_backward(packed, true), true);
+}
+
+TEST_CASE("engines refuse heads that are not 16-byte aligned") {
+  testing::load_driver();
+  const auto problem = bench::attention_problem(2, 2, 2, 64, 20, false, CUDNN_DATA_BFLOAT16);
+  const auto plans =
+      find_plans(testing::described_gpu("h100_sxm"), attention_forward(problem), PlanPolicy{});
+  REQUIRE_FALSE(plans);
+  CHECK(plans.error().code == Errc::unsupported);
+}
