@@ -82,11 +82,11 @@ StepPtr backward_by_cudnn(const Node& node, TimedPlan plan, const Parts& inputs,
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
   const auto shape = attention_shape(lowering.graph, node);
+  TROUPE_TRY(check_heads(shape));
   const Parts parts{shape, node.inputs};
   TROUPE_TRY(auto plan, lowering.attention(node));
   if (plan)
     return forward_by_cudnn(node, std::move(*plan), parts);
-  TROUPE_TRY(check_heads(shape));
   return kernel_step(node, [shape, parts](const NodeLaunch& l) {
     const auto [q, k, v] = parts.data(l);
     launch_causal_attention(
@@ -118,12 +118,12 @@ Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
   const auto parts = node.outputs.size();
   const auto shape = attention_shape(lowering.graph, node);
+  TROUPE_TRY(check_heads(shape));
   const Parts inputs{shape, std::span{node.inputs}.subspan(1, parts)};
   const Parts gradients{shape, node.outputs};
   TROUPE_TRY(auto plan, lowering.attention(node));
   if (plan)
     return backward_by_cudnn(node, std::move(*plan), inputs, gradients);
-  TROUPE_TRY(check_heads(shape));
   const auto mean_bytes =
       static_cast<std::size_t>(shape.rows() * shape.attributes.heads) * sizeof(float);
   return kernel_step(node, mean_bytes, [shape, parts, inputs, gradients](const NodeLaunch& l) {

@@ -9,14 +9,16 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Earlier versions compute wrong gradients (9.10.0 and 9.10.1) or expect cleared scratch memory
-/// (before 9.6).
-constexpr std::size_t first_version = 91100;
+/// Earlier versions compute wrong gradients: 9.10, and up to 9.15 for sequences that are not a
+/// multiple of 128.
+constexpr std::size_t first_version = 91600;
 
-/// Engines read 16 bytes at a time; tensors begin at multiples of tensor_alignment.
+/// Engines read 16 bytes at a time; tensors begin at multiples of tensor_alignment. Heuristics also
+/// propose engines for heads that are too large for them.
 bool engines_can_read(const AttentionShape& shape) {
-  return shape.dtype != DType::f32 && shape.attributes.sequence > 1 &&
-         shape.attributes.head_dim % 8 == 0;
+  const auto& a = shape.attributes;
+  return shape.dtype != DType::f32 && a.sequence > 1 && a.head_dim % 8 == 0 &&
+         a.head_dim <= AttentionShape::most_head_dim;
 }
 
 bool is_differentiated(const Node& node) {
@@ -57,7 +59,7 @@ AttentionShape attention_shape(const Graph& graph, const Node& node) {
 }
 
 cudnn::PlanPolicy attention_policy(cudnn::PlanPolicy policy) {
-  policy.workspace_bytes = std::size_t{1} << 30;
+  policy.workspace_bytes = std::size_t{2} << 30;
   return policy;
 }
 

@@ -23,7 +23,8 @@ AttentionShape attention_shape(const Graph& graph, const Node& node);
 cudnn::PlanPolicy attention_policy(cudnn::PlanPolicy policy);
 
 /// Returns the graph of causal_attention and causal_attention_backward in f16 or bf16. Empty for
-/// other nodes and types, for sequences of one row, and if rows are not 16-byte aligned.
+/// other nodes and types, for sequences of one row, for heads of more than most_head_dim elements,
+/// and if heads are not 16-byte aligned.
 std::optional<cudnn::OperationGraph> attention_graph(const Graph& graph, const Node& node,
                                                      const cudnn::PlanPolicy& policy);
 

@@ -1,7 +1,7 @@
 // Tests the operation graphs of attention, and which nodes have one.
 #include "bench/gpu/attention_problems.hpp"
-#include "core/graph/graph.hpp"
 #include "gpu/lowering/attention_graph.hpp"
+#include "tests/gpu/attention_graph.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -25,22 +25,8 @@ std::set<Uid> bound_uids(const OperationGraph& graph) {
   return uids;
 }
 
-/// A graph with one node of causal_attention: two sequences, two heads, q, k and v in one tensor.
-Graph attention(DType type, std::int64_t sequence, std::int64_t head_dim) {
-  Graph graph;
-  const auto rows = 2 * sequence;
-  graph.tensors = {{.name = "qkv", .shape = {rows, 6 * head_dim}, .dtype = type},
-                   {.name = "y", .shape = {rows, 2 * head_dim}, .dtype = type},
-                   {.name = "log_sum_exp", .shape = {4, sequence}}};
-  graph.nodes = {{.op = Op::causal_attention,
-                  .inputs = {0},
-                  .outputs = {1, 2},
-                  .attributes = AttentionAttributes{sequence, 2, 2, head_dim}}};
-  return graph;
-}
-
 bool has_graph(DType type, std::int64_t sequence, std::int64_t head_dim) {
-  const auto graph = attention(type, sequence, head_dim);
+  const auto graph = testing::attention_graph(type, sequence, head_dim);
   return gpu::attention_graph(graph, graph.nodes[0], {}).has_value();
 }
 
@@ -137,10 +123,11 @@ TEST_CASE("a plan of attention moves each tensor once and computes the causal ha
   }
 }
 
-TEST_CASE("only attention in 16 bits, over rows that are 16-byte aligned, has a graph") {
+TEST_CASE("only attention in 16 bits, with aligned heads that are not too large, has a graph") {
   CHECK(has_graph(DType::f16, 32, 64));
   CHECK(has_graph(DType::bf16, 32, 80));
   CHECK_FALSE(has_graph(DType::f32, 32, 64));
   CHECK_FALSE(has_graph(DType::bf16, 32, 20));
+  CHECK_FALSE(has_graph(DType::bf16, 32, 136));
   CHECK_FALSE(has_graph(DType::bf16, 1, 64));
 }

@@ -1,7 +1,9 @@
 // Tests that cuDNN's engines take the graphs of attention; docs/cudnn-patterns.md has the table.
 // All of these engines are compiled at run time, so cuDNN must find a driver, or a stub of it.
 #include "bench/gpu/attention_problems.hpp"
+#include "bench/gpu/node_traffic.hpp"
 #include "gpu/lowering/attention_graph.hpp"
+#include "tests/gpu/attention_graph.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 #include "tests/gpu/driver_stub.hpp"
 
@@ -76,4 +78,35 @@ TEST_CASE("engines refuse heads that are not 16-byte aligned") {
       find_plans(testing::described_gpu("h100_sxm"), attention_forward(problem), PlanPolicy{});
   REQUIRE_FALSE(plans);
   CHECK(plans.error().code == Errc::unsupported);
+}
+
+TEST_CASE("a registry has a plan for attention in 16 bits with aligned heads") {
+  testing::load_driver();
+  gpu::PlanRegistry plans{testing::described_gpu("h100_sxm")};
+  const auto has_plan = [&plans](DType type, std::int64_t head_dim) {
+    const auto graph = testing::attention_graph(type, 64, head_dim);
+    const auto plan = gpu::attention_plan(plans, {}, graph, graph.nodes[0]);
+    INFO((plan ? "" : plan.error().message));
+    REQUIRE(plan);
+    return plan->has_value();
+  };
+  CHECK(has_plan(DType::bf16, 64));
+  CHECK(has_plan(DType::f16, 128));
+  CHECK_FALSE(has_plan(DType::bf16, 20));
+  CHECK_FALSE(has_plan(DType::f32, 64));
+}
+
+TEST_CASE("attention on a described GPU counts as a plan of cuDNN, and in f32 as our kernels") {
+  gpu::PlanRegistry plans{testing::described_gpu("h100_sxm")};
+  const auto count = [&plans](DType type) {
+    const auto graph = testing::attention_graph(type, 64, 64);
+    const auto traffic = bench::node_traffic(graph, graph.nodes[1], {}, &plans, {});
+    REQUIRE(traffic);
+    return *traffic;
+  };
+  const double product = 2.0 * 2 * 64 * 64 * 64; // the causal half: sequences, heads, rows, keys
+  CHECK(count(DType::bf16).launches == 1);
+  CHECK(count(DType::bf16).operations == 5 * product);
+  CHECK(count(DType::f32).launches == 3);
+  CHECK(count(DType::f32).operations == 7 * product);
 }
