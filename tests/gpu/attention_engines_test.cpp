@@ -16,14 +16,15 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Every pair of properties occurs. Lengths of 37 and 100 are no multiple of a tile.
+/// Every size of heads occurs in both types and layouts, and with and without shared keys. Lengths
+/// of 37 and 100 are no multiple of a tile.
 const std::vector<AttentionCase> attention_cases{
     {48, 2, 2, 37, true, DType::f16},    {48, 8, 2, 100, false, DType::bf16},
     {64, 2, 2, 128, true, DType::bf16},  {64, 8, 2, 37, false, DType::f16},
     {64, 8, 2, 128, true, DType::bf16},  {80, 2, 2, 100, false, DType::f16},
     {80, 8, 2, 37, true, DType::bf16},   {96, 8, 2, 37, true, DType::f16},
     {96, 2, 2, 37, false, DType::bf16},  {128, 2, 2, 100, true, DType::bf16},
-    {128, 8, 2, 128, false, DType::f16},
+    {128, 8, 2, 128, false, DType::f16}, {64, 4, 1, 37, true, DType::bf16},
 };
 
 // Engines round probabilities, the gradients of scores and those of shared heads before they sum

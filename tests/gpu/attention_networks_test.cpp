@@ -23,25 +23,31 @@ nn::PreparedModel language_model(const ModelConfig& config, Precision precision)
   return std::move(*prepared);
 }
 
-RunOptions with_attention(bool fused, Precision precision, const MemoryPlan& memory) {
+/// `fused`: cuDNN computes attention.
+RunOptions with_attention(bool fused, bool deterministic, Precision precision,
+                          const MemoryPlan& memory) {
   auto options = options_for(precision, memory);
-  options.compile = [fused](Device& on, const Graph& graph, const CompileOptions& with) {
+  options.compile = [fused, deterministic](Device& on, const Graph& graph,
+                                           const CompileOptions& with) {
     auto changed = with;
     changed.fused_attention = fused;
+    changed.deterministic = deterministic;
     return on.compile(graph, changed);
   };
   return options;
 }
 
-/// Compares six steps of SGD.
+/// Compares six steps of SGD: in bf16, and in fp16 with deterministic engines.
 void require_same_training(const ModelConfig& config) {
   const auto device = device_or_skip();
   const Steps steps{.count = 6, .batches = 2, .whole = true, .learn = true};
   for (const auto precision : {Precision::amp_bf16, Precision::amp_fp16}) {
+    const bool deterministic = precision == Precision::amp_fp16;
     INFO(config.name << ", " << to_string(precision));
     const auto model = language_model(config, precision);
     const auto run = [&](bool fused) {
-      return run_graph(*device, model.graph, with_attention(fused, precision, model.memory), steps);
+      return run_graph(*device, model.graph,
+                       with_attention(fused, deterministic, precision, model.memory), steps);
     };
     const auto fused = run(true), plain = run(false);
     require_same_losses(fused, plain, precision);

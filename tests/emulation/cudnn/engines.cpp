@@ -87,17 +87,22 @@ bool fuses(const Graph& graph) {
 constexpr std::int64_t attention_forward = 2, other_attention_forward = 1, attention_backward = 6,
                        other_attention_backward = 7;
 
-/// Backward adds to dq in f32, or, to be deterministic, writes the gradients of all scores.
-std::int64_t workspace_of(const AttentionGraph& graph) {
-  const auto rows = graph.batch * graph.heads * graph.sequence;
-  return !graph.backward       ? 0
-         : graph.deterministic ? rows * graph.sequence * 2
-                               : rows * graph.head_dim * 4;
+/// Deterministic engines write the gradients of all scores, of whole tiles. Another one keeps a
+/// copy of dq in f32.
+std::int64_t workspace_of(std::int64_t index, const AttentionGraph& graph) {
+  constexpr std::int64_t tile = 128;
+  const auto heads = graph.batch * graph.heads;
+  const auto padded = (graph.sequence + tile - 1) / tile * tile;
+  if (!graph.backward)
+    return 0;
+  if (graph.deterministic)
+    return heads * padded * padded * 2;
+  return index == other_attention_backward ? heads * graph.sequence * graph.head_dim * 4 : 0;
 }
 
 Engine attention_engine_at(std::int64_t index, const AttentionGraph& graph) {
-  Engine engine{index, workspace_of(graph), false, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
-  if (index == other_attention_backward && !graph.deterministic)
+  Engine engine{index, workspace_of(index, graph), false, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  if (graph.backward && !graph.deterministic && index == other_attention_backward)
     engine.notes.push_back(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
   return engine;
 }

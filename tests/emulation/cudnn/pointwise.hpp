@@ -11,7 +11,7 @@ namespace emulation::cudnn {
 int inputs_of(cudnnPointwiseMode_t mode);
 bool is_comparison(cudnnPointwiseMode_t mode);
 
-/// Inputs of one shape and order. Those that a mode does not have are empty.
+/// Inputs of one shape and order. An input that a mode does not have is empty.
 struct PointwiseInputs {
   std::vector<float> x, b, t; ///< b: dy of a backward mode; t: selects x where it is not 0
   float x_factor = 1, b_factor = 1;
