@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tools/lib"))
 import kernel_code  # noqa: E402
 
-PACKED, TILED, SPILLING = "_Z6packedPf", "_Z5tiledPf", "_Z18per_channel_kernelILi8ELi2E13__nv_bfloat1611BackwardMapIL4Mask3ES0_EEvv"
+PACKED, TILED = "_Z6packedPf", "_Z5tiledPf"
 NVCC = """#!/bin/sh
 case "$*" in --version) echo "Cuda compilation tools, release $(cat {folder}/release), V1"; exit ;; esac
 echo "$*" >>{folder}/commands
@@ -106,15 +106,7 @@ class CheckKernels(unittest.TestCase):
     def test_a_spill_is_a_breach_also_where_it_was_recorded(self):
         self.compiled(ptxas(PACKED, spill=8), ptx(PACKED, WIDE))
         self.record()
-        self.assert_breach("packed: spills 8 bytes, at most 0 allowed")
-
-    def test_the_one_kernel_that_may_spill_a_little(self):
-        self.compiled(ptxas(SPILLING, spill=8), ptx(SPILLING, WIDE))
-        self.record()
-        self.assertEqual(self.run_tool()[0], 0)
-        self.compiled(ptxas(SPILLING, spill=16), ptx(SPILLING, WIDE))
-        name = "per_channel_kernel<8, 2, __nv_bfloat16, BackwardMap<(Mask)3, __nv_bfloat16> >"
-        self.assert_breach(f"{name}: spills 16 bytes, at most 8 allowed")
+        self.assert_breach("packed: spills 8 bytes")
 
     def test_packed_kernels_with_few_bytes_in_flight_are_listed(self):
         both = ptx(PACKED, WIDE, WIDE) + ptx(TILED, WIDE, "@%p1 bra \t$L__BB1_2;", "$L__BB1_2:", WIDE)
