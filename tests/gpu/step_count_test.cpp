@@ -105,7 +105,8 @@ TEST_CASE("a step of several slices repeats the passes and sums the gradients") 
   };
   const auto one = count_slices(1), two = count_slices(2), three = count_slices(3);
   CHECK(two.operations == 2 * one.operations);
-  // Of three units, a slice copies or adds the gradients: two values move, or three.
+  // The first slice copies the gradients of three units, which moves two values each; later slices
+  // add them, which moves three.
   const double bytes = sizeof(float) * 46'509'312.0;
   const auto pass = three.moved() - two.moved() - 3 * bytes;
   CHECK(two.moved() - one.moved() == Catch::Approx(pass + 5 * bytes));
