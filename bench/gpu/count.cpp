@@ -3,6 +3,7 @@
 // docs/gpu-count.md has the rules.
 #include "bench/gpu/described_gpu.hpp"
 #include "bench/gpu/language_shape.hpp"
+#include "bench/gpu/rates_json.hpp"
 #include "bench/gpu/step_count.hpp"
 #include "core/config/load.hpp"
 #include "core/fail.hpp"
@@ -56,17 +57,6 @@ Json json_of(const CountedWork& work) {
           {"launches", work.traffic.launches}};
 }
 
-Json json_of(const gpu::PlanRegistry& plans) {
-  const auto& rates = plans.rates();
-  Json operations;
-  for (std::size_t i = 0; i < rates.operations.size(); ++i)
-    operations[std::string{choice_words<gpu::OperationClass>[i]}] = rates.operations[i];
-  return {{"name", plans.target().key()},
-          {"bytes_per_second", rates.bytes_per_second},
-          {"operations_per_second", operations},
-          {"launch_seconds", rates.launch_seconds}};
-}
-
 /// Null for models that take no tokens. The peak is that of 16-bit products; 0: unknown.
 Result<Json> language_json(const Config& config, const PeakOperations& peak) {
   TROUPE_TRY(const auto shape, language_shape(config));
@@ -87,6 +77,8 @@ Result<Json> count(const Config& config, const std::string& device) {
   TROUPE_TRY(const auto described, open_description(device));
   TROUPE_TRY(const auto works, count_step(config, *described.plans));
   TROUPE_TRY(const auto language, language_json(config, described.peak));
+  auto device_json = rates_json(described.plans->rates());
+  device_json["name"] = described.plans->target().key();
   Json result{{"model", config.model.name},
               {"precision", to_string(config.precision.mode)},
               {"batch", config.data.batch_size},
@@ -95,7 +87,7 @@ Result<Json> count(const Config& config, const std::string& device) {
               {"classes", config.model.num_classes},
               {"optimizer", to_string(config.train.optimizer.name)},
               {"language", language},
-              {"device", json_of(*described.plans)}};
+              {"device", device_json}};
   for (const auto& work : works)
     result["work"].push_back(json_of(work));
   return result;

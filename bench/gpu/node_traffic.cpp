@@ -56,9 +56,10 @@ double attention_operations(const Graph& graph, const Node& node, TensorId y, do
 /// they take all shapes that have a graph (docs/cudnn-patterns.md).
 Result<std::optional<gpu::cudnn::OperationGraph>>
 attention_by_cudnn(const Graph& graph, const Node& node, gpu::PlanRegistry* plans,
-                   const gpu::cudnn::PlanPolicy& policy) {
-  if (!plans)
+                   const CompileOptions& options) {
+  if (!plans || !options.fused_attention)
     return std::nullopt;
+  const auto policy = gpu::policy_of(options);
   auto operations = gpu::attention_graph(graph, node, policy);
   if (plans->target().handle() == nullptr)
     return operations;
@@ -184,19 +185,19 @@ Result<Traffic> convolution(const Graph& graph, const Node& node, gpu::PlanRegis
 } // namespace
 
 Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryPlan& memory,
-                             gpu::PlanRegistry* plans, const gpu::cudnn::PlanPolicy& policy) {
+                             gpu::PlanRegistry* plans, const CompileOptions& options) {
   switch (node.op) {
   case Op::conv2d:
   case Op::conv2d_backward_data:
   case Op::conv2d_backward_weight:
-    return convolution(graph, node, *plans, policy);
+    return convolution(graph, node, *plans, gpu::policy_of(options));
   case Op::embedding:
     return embedding(graph, node);
   case Op::embedding_backward:
     return embedding_backward(graph, node);
   case Op::causal_attention:
   case Op::causal_attention_backward: {
-    TROUPE_TRY(const auto operations, attention_by_cudnn(graph, node, plans, policy));
+    TROUPE_TRY(const auto operations, attention_by_cudnn(graph, node, plans, options));
     if (operations)
       return traffic_of(*operations);
     return node.op == Op::causal_attention ? causal_attention(graph, node)
@@ -217,9 +218,9 @@ Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryP
   }
 }
 
-Result<std::map<std::string, Traffic>> widening_traffic(const Graph& graph,
-                                                        gpu::PlanRegistry* plans,
-                                                        const gpu::cudnn::PlanPolicy& policy) {
+Result<std::map<std::string, Traffic>>
+widening_traffic(const Graph& graph, gpu::PlanRegistry* plans, const CompileOptions& options) {
+  const auto policy = gpu::policy_of(options);
   std::map<std::string, Traffic> units;
   for (const auto& node : graph.nodes) {
     if (node.op != Op::conv2d_backward_weight)

@@ -87,7 +87,7 @@ private:
     slices_ = static_cast<int>(config_.slices());
     TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size / slices_,
                                          nn::PassMode::training, engine.passes));
-    policy_ = gpu::policy_of(engine.compile);
+    compile_ = engine.compile;
     layout_ = gpu::store_parameters(model_.graph);
     elements_ =
         std::accumulate(layout_.unit_elements.begin(), layout_.unit_elements.end(), std::size_t{0});
@@ -119,10 +119,10 @@ private:
     const auto& graph = model_.graph;
     for (const auto& node : graph.nodes) {
       const auto& unit = graph.units[static_cast<std::size_t>(node.unit)];
-      TROUPE_TRY(const auto traffic, node_traffic(graph, node, model_.memory, &plans_, policy_));
+      TROUPE_TRY(const auto traffic, node_traffic(graph, node, model_.memory, &plans_, compile_));
       add(kind_of(node), graph[node.outputs[0]].name, unit, traffic);
     }
-    TROUPE_TRY(const auto casts, widening_traffic(graph, &plans_, policy_));
+    TROUPE_TRY(const auto casts, widening_traffic(graph, &plans_, compile_));
     for (const auto& [unit, traffic] : casts)
       add("widen", "weight gradients", unit, traffic);
     return {};
@@ -178,7 +178,7 @@ private:
   const Config& config_;
   gpu::PlanRegistry& plans_;
   nn::PreparedModel model_;
-  gpu::cudnn::PlanPolicy policy_;
+  CompileOptions compile_;
   StorageLayout layout_;
   std::size_t elements_ = 0; ///< of all parameters, as stored
   int slices_ = 1;
