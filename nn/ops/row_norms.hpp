@@ -57,8 +57,8 @@ inline Status check_row_norm_backward(const NormFusion& fusion, Types in, Types 
     TROUPE_TRY(expect_channels({&gradient, 1}, channels, "the gradient of a parameter"));
   if (!fusion.narrow)
     return {};
-  if (x.dtype != DType::f32)
-    return wrong("has a narrow dx only if x is f32");
+  if (x.dtype != DType::f32 || out.back().dtype == DType::f32)
+    return wrong("has a narrow dx, in f16 or bf16, only if x is f32");
   return expect_same_shape(out.back(), x, "the narrow dx");
 }
 
