@@ -14,43 +14,44 @@ constexpr int forward_packs = 4, forward_threads = 256;
 /// The type of an addend that a kernel does not have.
 struct NoAddend {};
 
-__device__ void save(const LayerNorm& a, std::int64_t row, float mean, float inv_std) {
+__device__ void save(const LayerNorm& a, int row, float mean, float inv_std) {
   if (a.saved_mean)
     a.saved_mean[row] = mean;
   a.saved_inv_std[row] = inv_std;
 }
 
-/// Each thread keeps its part of the row in registers.
+/// Each thread keeps its part of the row in registers, while it loads an f32 addend twice as many.
 template <class X, class Addend, class Y>
-__global__ void __launch_bounds__(most_row_threads, 2)
+__global__ void __launch_bounds__(most_row_threads, std::is_same_v<Addend, float> ? 1 : 2)
     layer_norm_kernel(LayerNorm a, RowGroups groups) {
   constexpr int width = row_width, packs = forward_packs;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * groups.groups() + groups.group();
+  const int row = groups.row();
   const int columns = groups.columns;
   const auto each_pack = [&](auto work) { groups.each_pack<width, packs>(row, work); };
   float v[packs][width];
-  each_pack([&](int k, int c) { load_floats(row_of<X>(a.x, row, columns) + c, v[k]); });
+  each_pack(
+      [&](int k, int, std::size_t at) { load_floats(static_cast<const X*>(a.x) + at, v[k]); });
   if constexpr (!std::is_same_v<Addend, NoAddend>) {
-    each_pack([&](int k, int c) {
+    each_pack([&](int k, int, std::size_t at) {
       float addend[width];
-      load_floats(row_of<Addend>(a.addend, row, columns) + c, addend);
+      load_floats(static_cast<const Addend*>(a.addend) + at, addend);
 #pragma unroll
       for (int i = 0; i < width; ++i)
         v[k][i] += addend[i];
     });
-    each_pack([&](int k, int c) { store_floats(row_of<X>(a.sum, row, columns) + c, v[k]); });
+    each_pack([&](int k, int, std::size_t at) { store_floats(static_cast<X*>(a.sum) + at, v[k]); });
   }
   GroupSum sum_of_row{groups};
   float mean = 0, sum = 0, squares = 0;
   if (a.saved_mean) {
-    each_pack([&](int k, int) {
+    each_pack([&](int k, int, std::size_t) {
 #pragma unroll
       for (int i = 0; i < width; ++i)
         sum += v[k][i];
     });
     mean = sum_of_row(sum) / static_cast<float>(columns);
   }
-  each_pack([&](int k, int) {
+  each_pack([&](int k, int, std::size_t) {
 #pragma unroll
     for (int i = 0; i < width; ++i)
       squares = fmaf(v[k][i] - mean, v[k][i] - mean, squares);
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(most_row_threads, 2)
   const float inv_std = inverse_deviation(sum_of_row(squares) / static_cast<float>(columns), a.eps);
   if (groups.lane() == 0 && row < groups.rows)
     save(a, row, mean, inv_std);
-  each_pack([&](int k, int c) {
+  each_pack([&](int k, int c, std::size_t at) {
     float scale[width], shift[width] = {};
     load_floats(a.scale + c, scale);
     if (a.shift)
@@ -66,14 +67,14 @@ __global__ void __launch_bounds__(most_row_threads, 2)
 #pragma unroll
     for (int i = 0; i < width; ++i)
       v[k][i] = normalized(v[k][i], mean, inv_std * scale[i], shift[i]);
-    store_floats(row_of<Y>(a.y, row, columns) + c, v[k]);
+    store_floats(static_cast<Y*>(a.y) + at, v[k]);
   });
 }
 
 /// For all shapes and types: reads the row once for each sum and once for y.
 __global__ void __launch_bounds__(most_row_threads)
     any_layer_norm_kernel(LayerNorm a, LayerNormShape shape, RowGroups groups) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * groups.groups() + groups.group();
+  const int row = groups.row();
   const std::size_t first = static_cast<std::size_t>(row) * groups.columns;
   const void* const x = a.addend ? a.sum : a.x;
   const auto each_column = [&](auto work) {

@@ -41,7 +41,7 @@ struct LayerNormBackward {
   const void *dy = nullptr, *x = nullptr;
   const void* other = nullptr; ///< another part of the gradient, which is added to dx; null: none
   void* dx = nullptr;          ///< may be other, and an input of the same type
-  void* narrow = nullptr;      ///< dx in another type; null: not written
+  void* narrow = nullptr;      ///< dx in f16 or bf16, if x is f32; null: not written
   const float* scale = nullptr;
   const float *mean = nullptr,
               *inv_std = nullptr;             ///< (rows), saved by forward; RMS norm has no mean

@@ -7,8 +7,7 @@ namespace {
 
 /// Threads of a block, if a row needs no more; and threads that each of 132 multiprocessors can
 /// have at once, if each has one pack.
-constexpr int backward_threads = 384, resident_threads = 1024;
-constexpr std::int64_t multiprocessors_wanted = 132;
+constexpr int backward_threads = 384, resident_threads = 1024, multiprocessors_wanted = 132;
 
 /// Adds up an array of each thread over the groups of a block. The first group writes the sums.
 template <int Width, int Packs>
@@ -44,17 +43,17 @@ __global__ void __launch_bounds__(most_row_threads, 2 / Packs)
   const int columns = groups.columns;
   float dscale[Packs][width] = {}, dshift[Packs][width] = {};
   GroupSum sum_of_row{groups};
-  groups.each_row([&](std::int64_t row) {
+  groups.each_row([&](int row) {
     const auto each_pack = [&](auto work) { groups.each_pack<width, Packs>(row, work); };
     const float mean = a.mean && row < groups.rows ? a.mean[row] : 0.0f;
     const float inv_std = row < groups.rows ? a.inv_std[row] : 0.0f;
     float d[Packs][width], h[Packs][width];
-    each_pack([&](int k, int c) {
-      load_floats(row_of<Y>(a.dy, row, columns) + c, d[k]);
-      load_floats(row_of<X>(a.x, row, columns) + c, h[k]);
+    each_pack([&](int k, int, std::size_t at) {
+      load_floats(static_cast<const Y*>(a.dy) + at, d[k]);
+      load_floats(static_cast<const X*>(a.x) + at, h[k]);
     });
     float sum_g = 0, sum_gh = 0;
-    each_pack([&](int k, int c) {
+    each_pack([&](int k, int c, std::size_t) {
       float scale[width];
       load_floats(a.scale + c, scale);
 #pragma unroll
@@ -70,16 +69,16 @@ __global__ void __launch_bounds__(most_row_threads, 2 / Packs)
     const auto sums = sum_of_row(sum_g, sum_gh);
     const float mean_g = a.mean ? sums.x / static_cast<float>(columns) : 0.0f;
     const float mean_gh = sums.y / static_cast<float>(columns);
-    each_pack([&](int k, int c) {
+    each_pack([&](int k, int, std::size_t at) {
       float other[width] = {};
       if (a.other)
-        load_floats(row_of<X>(a.other, row, columns) + c, other);
+        load_floats(static_cast<const X*>(a.other) + at, other);
 #pragma unroll
       for (int i = 0; i < width; ++i)
         d[k][i] = layer_norm_gradient(d[k][i], h[k][i], inv_std, mean_g, mean_gh) + other[i];
-      store_floats(row_of<X>(a.dx, row, columns) + c, d[k]);
+      store_floats(static_cast<X*>(a.dx) + at, d[k]);
       if (a.narrow)
-        store_floats(row_of<Narrow>(a.narrow, row, columns) + c, d[k]);
+        store_floats(static_cast<Narrow*>(a.narrow) + at, d[k]);
     });
   });
   const int values = a.dshift ? 2 : 1;
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(most_row_threads)
       dshift[c] = 0;
   }
   GroupSum sum_of_row{groups};
-  groups.each_row([&](std::int64_t row) {
+  groups.each_row([&](int row) {
     const std::size_t first = static_cast<std::size_t>(row) * columns;
     const float mean = a.mean ? a.mean[row] : 0.0f, inv_std = a.inv_std[row];
     const auto each_column = [&](auto work) {
@@ -158,16 +157,19 @@ __global__ void __launch_bounds__(sum_columns_of_block* sum_rows_of_block)
 /// them.
 template <class Fn>
 bool with_backward_types(const LayerNormShape& shape, bool narrow, Fn fn) {
-  if (shape.x != DType::f32 && (shape.x != shape.y || narrow))
-    return false;
-  if (shape.x == DType::f32 && narrow && shape.y != DType::f32 && shape.y != shape.other)
-    return false;
-  if (shape.x != DType::f32)
+  const bool same = shape.x == shape.y;
+  if (same && shape.x != DType::f32) {
     with_type(shape.x, [&](auto type) { fn(type, type, type); });
-  else if (shape.y != DType::f32)
+    return true;
+  }
+  if (shape.x != DType::f32 || (!same && narrow && shape.y != shape.other))
+    return false;
+  if (!same)
     with_type(shape.y, [&](auto y) { fn(0.0f, y, y); });
+  else if (narrow && shape.other == DType::f16)
+    fn(0.0f, 0.0f, __half{});
   else
-    with_type(shape.other, [&](auto other) { fn(0.0f, 0.0f, other); });
+    fn(0.0f, 0.0f, __nv_bfloat16{});
   return true;
 }
 
@@ -184,8 +186,9 @@ int packs_of(std::int64_t columns) {
 RowGroupLaunch groups_of(const LayerNormShape& shape, int packs) {
   const auto threads_wanted = packs == 0 ? 1 : backward_threads;
   auto launch = group_rows(shape.rows, shape.columns, std::max(packs, 1), threads_wanted);
-  const auto resident = resident_threads / std::max(packs, 1) / launch.threads_of_block;
-  launch.row_blocks = std::min<std::int64_t>(launch.row_blocks, multiprocessors_wanted * resident);
+  const int resident =
+      resident_threads / std::max(packs, 1) / static_cast<int>(launch.threads_of_block);
+  launch.row_blocks = std::min(launch.row_blocks, multiprocessors_wanted * resident);
   return launch;
 }
 
@@ -225,7 +228,8 @@ unsigned launch_rows(cudaStream_t stream, const LayerNormShape& shape, const Lay
 std::size_t layer_norm_backward_bytes(const LayerNormShape& shape) {
   const auto blocks = std::max(groups_of(shape, 0).row_blocks,
                                groups_of(shape, packs_of(shape.columns)).row_blocks);
-  return static_cast<std::size_t>(2 * blocks * shape.columns) * sizeof(float);
+  return 2 * sizeof(float) * static_cast<std::size_t>(blocks) *
+         static_cast<std::size_t>(shape.columns);
 }
 
 void launch_layer_norm_backward(cudaStream_t stream, const LayerNormShape& shape,

@@ -16,19 +16,16 @@ inline Status expect_same_shape(const TensorType& type, const TensorType& x, con
   return expect_type(type, {x.shape, type.dtype}, what);
 }
 
-/// Returns the types of y, `statistics` tensors with one value per row, and the sum. Inputs end
-/// with `parameters` tensors of one value per channel, and the addend.
-inline OutputTypes infer_row_norm(const NormFusion& fusion, Types inputs, std::size_t parameters,
-                                  std::size_t statistics) {
+/// Checks a norm with `parameters` tensors, scale and perhaps shift. It saves as many statistics.
+inline OutputTypes infer_row_norm(const NormFusion& fusion, Types inputs, std::size_t parameters) {
   TROUPE_TRY(expect_count(inputs, 1 + parameters + (fusion.add ? 1 : 0)));
   const auto& x = inputs[0];
   TROUPE_TRY(expect_rows(x, "x"));
-  const auto channels = x.shape.dims.back();
-  TROUPE_TRY(parameters == 2 ? expect_channels(inputs.subspan(1), channels, "scale", "shift")
-                             : expect_channels(inputs.subspan(1), channels, "scale"));
+  for (const auto& parameter : inputs.subspan(1, parameters))
+    TROUPE_TRY(expect_channels({&parameter, 1}, x.shape.dims.back(), "a parameter"));
   std::vector outputs{TensorType{x.shape, fusion.type.value_or(x.dtype)}};
   TROUPE_TRY(expect_floating(outputs[0], "y"));
-  outputs.insert(outputs.end(), statistics, by_row(x));
+  outputs.insert(outputs.end(), parameters, by_row(x));
   if (fusion.add) {
     TROUPE_TRY(expect_same_shape(inputs.back(), x, "the addend"));
     outputs.push_back(x);
@@ -36,30 +33,31 @@ inline OutputTypes infer_row_norm(const NormFusion& fusion, Types inputs, std::s
   return outputs;
 }
 
-/// Checks the gradient of a norm that saves `statistics` tensors. As many parameters have
-/// gradients.
+inline Status check_narrow_dx(const TensorType& narrow, const TensorType& x) {
+  if (x.dtype != DType::f32 || narrow.dtype == DType::f32)
+    return wrong("has a narrow dx, in f16 or bf16, only if x is f32");
+  return expect_same_shape(narrow, x, "the narrow dx");
+}
+
+/// Checks the gradient of such a norm.
 inline Status check_row_norm_backward(const NormFusion& fusion, Types in, Types out,
-                                      std::size_t statistics) {
-  TROUPE_TRY(expect_counts(in, 3 + statistics + (fusion.add_gradient ? 1 : 0), out,
-                           1 + statistics + (fusion.narrow ? 1 : 0)));
+                                      std::size_t parameters) {
+  TROUPE_TRY(expect_counts(in, 3 + parameters + (fusion.add_gradient ? 1 : 0), out,
+                           1 + parameters + (fusion.narrow ? 1 : 0)));
   const auto& x = in[1];
   TROUPE_TRY(expect_rows(x, "x"));
   const auto channels = x.shape.dims.back();
-  TROUPE_TRY(expect_type(in[0], {x.shape, fusion.type.value_or(x.dtype)}, "dy"));
   TROUPE_TRY(expect_floating(in[0], "dy"));
+  TROUPE_TRY(expect_type(in[0], {x.shape, fusion.type.value_or(x.dtype)}, "dy"));
   TROUPE_TRY(expect_channels(in.subspan(2), channels, "scale"));
-  for (const auto& saved : in.subspan(3, statistics))
+  for (const auto& saved : in.subspan(3, parameters))
     TROUPE_TRY(expect_type(saved, by_row(x), "a saved statistic"));
   if (fusion.add_gradient)
     TROUPE_TRY(expect_type(in.back(), x, "the other part of the gradient"));
   TROUPE_TRY(expect_type(out[0], x, "dx"));
-  for (const auto& gradient : out.subspan(1, statistics))
+  for (const auto& gradient : out.subspan(1, parameters))
     TROUPE_TRY(expect_channels({&gradient, 1}, channels, "the gradient of a parameter"));
-  if (!fusion.narrow)
-    return {};
-  if (x.dtype != DType::f32)
-    return wrong("has a narrow dx only if x is f32");
-  return expect_same_shape(out.back(), x, "the narrow dx");
+  return fusion.narrow ? check_narrow_dx(out.back(), x) : Status{};
 }
 
 /// dx may overwrite the other part of the gradient.
@@ -70,7 +68,7 @@ std::optional<std::size_t> other_gradient(const Node& node) {
 }
 
 inline OutputTypes infer_layer_norm(const Attributes& attributes, Types inputs) {
-  return infer_row_norm(std::get<LayerNormAttributes>(attributes).fusion, inputs, 2, 2);
+  return infer_row_norm(std::get<LayerNormAttributes>(attributes).fusion, inputs, 2);
 }
 
 inline Status differentiate_layer_norm(Propagation& to, const Node& node, TensorId dy) {
@@ -100,7 +98,7 @@ inline constexpr OpRecord layer_norm_backward = {
 };
 
 inline OutputTypes infer_rms_norm(const Attributes& attributes, Types inputs) {
-  return infer_row_norm(std::get<RmsNormAttributes>(attributes).fusion, inputs, 1, 1);
+  return infer_row_norm(std::get<RmsNormAttributes>(attributes).fusion, inputs, 1);
 }
 
 inline Status differentiate_rms_norm(Propagation& to, const Node& node, TensorId dy) {

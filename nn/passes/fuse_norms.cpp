@@ -37,8 +37,7 @@ private:
 
   bool is_f32(TensorId id) const { return graph_[id].dtype == DType::f32; }
 
-  /// Returns the cast to f32 that writes a tensor, if the tensor has no other purpose than this
-  /// node.
+  /// Returns the cast to f32 that writes a tensor, if only one node needs its result.
   std::optional<NodeIndex> cast_before(TensorId id) const {
     const auto cast = maker(id, Op::cast);
     return cast && is_f32(id) && has_one_reader(id) && !is_kept(id) ? cast : std::nullopt;
@@ -52,6 +51,7 @@ private:
     return is_f32(id) && found != readers(id).end() ? std::optional{*found} : std::nullopt;
   }
 
+  /// Replaces a norm and the node that it absorbs by `fused`, if the device is not slower with it.
   void replace(std::string_view what, NodeIndex norm, Node fused, NodeIndex absorbed) {
     if (!choose(what, nodes_[norm].outputs[0],
                 {time(fused), time(nodes_[norm]) + time(nodes_[absorbed])}))

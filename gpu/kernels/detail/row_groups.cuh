@@ -16,51 +16,55 @@ inline constexpr int most_row_threads = 512;
 
 /// Distribution of rows: each block has groups of `threads` threads.
 struct RowGroups {
-  std::int64_t rows;
-  int columns, threads;
+  int rows, columns, threads;
 
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % threads; }
   __device__ int group() const { return static_cast<int>(threadIdx.x) / threads; }
   __device__ int groups() const { return static_cast<int>(blockDim.x) / threads; }
 
+  /// The row of the thread's group, if each group of the grid has one. May be `rows` or more.
+  __device__ int row() const { return static_cast<int>(blockIdx.x) * groups() + group(); }
+
   /// Calls work(row) for each row of the thread's group. All threads of a block make the same
   /// number of calls; in the last one, `row` may be `rows` or more.
   template <class Work>
   __device__ void each_row(Work work) const {
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * groups();
-    for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups(); first < rows;
-         first += stride)
-      work(first + group());
+    const int in_block = groups(), own = group();
+    for (int first = static_cast<int>(blockIdx.x) * in_block; first < rows;
+         first += static_cast<int>(gridDim.x) * in_block)
+      work(first + own);
   }
 
-  /// Calls work(pack, column) for the thread's packs of Width columns. `pack` counts from 0.
+  /// Calls work(pack, column, index in the tensor) for the thread's packs of Width columns. `pack`
+  /// counts from 0.
   template <int Width, int Packs, class Work>
-  __device__ void each_pack(std::int64_t row, Work work) const {
+  __device__ void each_pack(int row, Work work) const {
+    const std::size_t first = static_cast<std::size_t>(row) * columns;
 #pragma unroll
     for (int pack = 0; pack < Packs; ++pack)
       if (const int column = (pack * threads + lane()) * Width; column < columns && row < rows)
-        work(pack, column);
+        work(pack, column, first + column);
   }
 };
 
 struct RowGroupLaunch {
   RowGroups groups;
   unsigned threads_of_block;
-  std::int64_t row_blocks; ///< blocks that give each group one row
+  int row_blocks; ///< blocks that give each group one row
 };
 
 /// Chooses groups in which each thread has at most `packs` packs of row_width columns, and blocks
 /// of about `threads_wanted` threads.
 inline RowGroupLaunch group_rows(std::int64_t rows, std::int64_t columns, int packs,
                                  int threads_wanted) {
-  const auto of_thread = static_cast<std::int64_t>(packs) * row_width;
-  const auto warps = (columns + 32 * of_thread - 1) / (32 * of_thread);
-  const auto threads = static_cast<int>(
-      std::min<std::int64_t>(32 * std::max<std::int64_t>(warps, 1), most_row_threads));
+  const auto of_warp = std::int64_t{32} * packs * row_width;
+  const auto warps =
+      std::clamp<std::int64_t>((columns + of_warp - 1) / of_warp, 1, most_row_threads / 32);
+  const int threads = 32 * static_cast<int>(warps);
   const int groups = std::max(1, threads_wanted / threads);
-  return {{rows, static_cast<int>(columns), threads},
+  return {{static_cast<int>(rows), static_cast<int>(columns), threads},
           static_cast<unsigned>(groups * threads),
-          std::max<std::int64_t>(1, (rows + groups - 1) / groups)};
+          static_cast<int>(std::max<std::int64_t>(1, (rows + groups - 1) / groups))};
 }
 
 /// Sums values over the threads of each group of a block.
@@ -110,16 +114,6 @@ __device__ inline void store_as(DType dtype, void* to, std::size_t at, float val
     static_cast<__nv_bfloat16*>(to)[at] = from_float<__nv_bfloat16>(value);
   else
     static_cast<float*>(to)[at] = value;
-}
-
-/// Returns the row of a tensor of this type.
-template <class T>
-__device__ inline const T* row_of(const void* tensor, std::int64_t row, int columns) {
-  return static_cast<const T*>(tensor) + static_cast<std::size_t>(row) * columns;
-}
-template <class T>
-__device__ inline T* row_of(void* tensor, std::int64_t row, int columns) {
-  return static_cast<T*>(tensor) + static_cast<std::size_t>(row) * columns;
 }
 
 } // namespace troupe::gpu
