@@ -121,6 +121,7 @@ Config config_of(const Options& options) {
   config.data.batch_size = options.batch;
   config.precision.mode = options.precision;
   config.devices.kind = DeviceKind::cuda;
+  config.run.deterministic = options.deterministic;
   config.devices.fusion = options.fusion;
   if (options.is_language())
     take_tokens(config, options);

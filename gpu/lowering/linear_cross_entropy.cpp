@@ -133,12 +133,13 @@ private:
   }
 
   Result<Matmul> product(Lowering& lowering, Product kind, std::int64_t rows, DType result) const {
-    return lowering.product({.product = kind,
-                             .rows = rows,
-                             .in = shape_.width,
-                             .out = shape_.classes,
-                             .operands = shape_.dtype,
-                             .result = result});
+    TROUPE_TRY(auto chosen, lowering.product({.product = kind,
+                                              .rows = rows,
+                                              .in = shape_.width,
+                                              .out = shape_.classes,
+                                              .operands = shape_.dtype,
+                                              .result = result}));
+    return std::move(chosen.matmul);
   }
 
   bool rounds_weight_; ///< at each pass: the weight is an f32 activation

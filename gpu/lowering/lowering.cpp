@@ -1,7 +1,6 @@
 #include "gpu/lowering/lowering.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/lowering/attention_graph.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/storage.hpp"
@@ -70,12 +69,15 @@ std::size_t Lowering::staging_bytes() const {
   return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes;
 }
 
-Result<Matmul> Lowering::product(MatmulOptions wanted) {
+Result<ChosenMatmul> Lowering::product(MatmulOptions wanted) {
   wanted.tf32 = options.tf32;
   wanted.workspace_bytes = product_workspace;
   TROUPE_TRY(auto* const registry, device_.products());
-  TROUPE_TRY(auto chosen, registry->product(wanted, options.deterministic));
-  return std::move(chosen.matmul);
+  return registry->product(wanted, options.deterministic);
+}
+
+Result<DeviceRates> Lowering::rates() const {
+  return DeviceRates::of_device(device_.info().index);
 }
 
 WeightView Lowering::view_weight(TensorId weight, DType type) const {

@@ -2,8 +2,9 @@
 /// tensors, and choices of cuDNN and cuBLASLt.
 #pragma once
 
-#include "gpu/cublas/matmul.hpp"
+#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/cuda_device.hpp"
+#include "gpu/device_rates.hpp"
 #include "gpu/lowering/detail/step.hpp"
 #include "gpu/lowering/narrow_gradients.hpp"
 #include "gpu/lowering/plan_registry.hpp"
@@ -48,8 +49,8 @@ public:
   const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
   /// Returns the shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
-  /// Returns the weight as a node with activations of this type reads it: a parameter's copy of that
-  /// type, or the tensor itself.
+  /// Returns the weight as a node with activations of this type reads it: a parameter's copy of
+  /// that type, or the tensor itself.
   WeightView view_weight(TensorId weight, DType type) const;
   /// Whether view_weight() has this type: only an activation may have another.
   bool is_read_as(TensorId weight, DType type) const;
@@ -60,7 +61,9 @@ public:
   std::size_t staging_bytes() const;
   /// Chooses the product; sets its workspace and precision. Errors: those of
   /// MatmulPlanRegistry::product; unsupported if cuBLASLt is missing.
-  Result<Matmul> product(MatmulOptions wanted);
+  Result<ChosenMatmul> product(MatmulOptions wanted);
+  /// Errors: those of the driver.
+  Result<DeviceRates> rates() const;
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)

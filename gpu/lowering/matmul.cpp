@@ -1,5 +1,5 @@
 #include "core/fail.hpp"
-#include "gpu/kernels/elementwise.hpp"
+#include "gpu/lowering/detail/epilogue.hpp"
 #include "gpu/lowering/lowering.hpp"
 #include "gpu/lowering/storage.hpp"
 
@@ -73,27 +73,6 @@ StepPtr fused_step(const Lowering& lowering, const Node& node, const MatmulOptio
                      });
 }
 
-/// Computes what the epilogue of a product computes.
-void launch_epilogue(const MatmulOptions& o, const NodeLaunch& l, void* product) {
-  const auto elements = [&o](std::int64_t columns) {
-    return static_cast<std::size_t>(o.rows * columns);
-  };
-  switch (o.product) {
-  case Product::forward:
-    if (o.bias)
-      launch_bias(l.stream, o.result, product, l.in<float>(2), product, o.rows, o.out);
-    if (o.gelu)
-      launch_gelu(l.stream, o.result, product, l.out(0), elements(o.out), true);
-    return;
-  case Product::backward_data:
-    return launch_gelu_backward(l.stream, o.result, product, l.in(2), product, elements(o.in),
-                                true);
-  case Product::backward_weight:
-    return launch_bias_backward(l.stream, o.operands, l.in(0), l.out<float>(1), o.rows, o.out,
-                                l.reductions);
-  }
-}
-
 /// A plain product, then kernels of this project.
 StepPtr separate_step(const Lowering& lowering, const Node& node, const MatmulOptions& o,
                       Matmul matmul) {
@@ -108,16 +87,27 @@ StepPtr separate_step(const Lowering& lowering, const Node& node, const MatmulOp
       });
 }
 
+/// Whether cuBLASLt takes longer for a product with its epilogue than for a plain product and the
+/// kernels after it, by measured times.
+Result<bool> is_slower(const Lowering& lowering, const ChosenMatmul& fused,
+                       const ChosenMatmul& plain, const MatmulOptions& options) {
+  TROUPE_TRY(const auto rates, lowering.rates());
+  return fused.microseconds > plain.microseconds + rates.microseconds(epilogue_traffic(options));
+}
+
 Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const MatmulOptions& options) {
-  auto matmul = lowering.product(options);
-  if (matmul)
-    return fused_step(lowering, node, options, std::move(*matmul));
-  if (matmul.error().code != Errc::unsupported || !(options.bias || options.gelu))
-    return failure(std::move(matmul).error());
-  auto plain = options;
-  plain.bias = plain.gelu = false;
-  TROUPE_TRY(auto product, lowering.product(plain));
-  return separate_step(lowering, node, options, std::move(product));
+  auto fused = lowering.product(options);
+  if (fused && (!has_epilogue(options) || fused->microseconds < 0)) // nothing to compare
+    return fused_step(lowering, node, options, std::move(fused->matmul));
+  if (!fused && (!has_epilogue(options) || fused.error().code != Errc::unsupported))
+    return failure(std::move(fused).error());
+  TROUPE_TRY(auto plain, lowering.product(without_epilogue(options)));
+  if (fused) {
+    TROUPE_TRY(const bool slower, is_slower(lowering, *fused, plain, options));
+    if (!slower)
+      return fused_step(lowering, node, options, std::move(fused->matmul));
+  }
+  return separate_step(lowering, node, options, std::move(plain.matmul));
 }
 
 } // namespace

@@ -29,11 +29,11 @@ Graph layers_with(const FusionSupport& support, const PassOptions& other = {}, b
   auto passes = other;
   passes.fuse = FusePatterns::all();
   passes.fuse_statistics = support;
-  return testing::make_model({5, 2, 2, 2}, layers(tanh), passes).graph;
+  return testing::make_model({3, 2, 2, 2}, layers(tanh), passes).graph;
 }
 
-Graph language_graph(const FusionSupport& support, Precision precision,
-                     const std::vector<std::string>& keep = {}) {
+Graph tied_model(const FusionSupport& support, Precision precision,
+                 const std::vector<std::string>& keep = {}) {
   return testing::language_model(5, {.fuse = FusePatterns::all(),
                                      .precision = precision,
                                      .fuse_statistics = support,
@@ -90,8 +90,8 @@ TEST_CASE("the gradient of a bias is summed by the product of its weight's gradi
 }
 
 TEST_CASE("a shared table is rounded once if only a loss reads it") {
-  const auto plain = language_graph({}, Precision::amp_bf16),
-             fused = language_graph(everything, Precision::amp_bf16);
+  const auto plain = tied_model({}, Precision::amp_bf16),
+             fused = tied_model(everything, Precision::amp_bf16);
   const auto is_share = [](const Node& node) {
     return node.op == Op::share && node.phase == Phase::forward;
   };
@@ -99,14 +99,14 @@ TEST_CASE("a shared table is rounded once if only a loss reads it") {
   CHECK(count(fused, is_share) == 0);
   CHECK(count(fused, Op::share) == 1); // of the gradient
   CHECK(count(fused, Op::cast) == count(plain, Op::cast) + 1);
-  CHECK(count(language_graph(everything, Precision::fp32), is_share) == 1);
-  CHECK(count(language_graph(everything, Precision::amp_bf16, {"wte.shared"}), is_share) == 1);
+  CHECK(count(tied_model(everything, Precision::fp32), is_share) == 1);
+  CHECK(count(tied_model(everything, Precision::amp_bf16, {"wte.shared"}), is_share) == 1);
 }
 
 TEST_CASE("a loss with a rounded table has the same bits") {
   const auto only_table = supports(
       [](const Graph&, const Node& node) { return node.op == Op::share || node.op == Op::cast; });
   constexpr double same_bits = 1e-30;
-  check_same_step(language_graph({}, Precision::amp_bf16),
-                  language_graph(only_table, Precision::amp_bf16), same_bits);
+  check_same_step(tied_model({}, Precision::amp_bf16), tied_model(only_table, Precision::amp_bf16),
+                  same_bits);
 }
