@@ -137,7 +137,7 @@ void check_blocks(const Config& config, const std::vector<SmallGrid>& small) {
   const EmptyPlanCache cache; // the times of plans that do not run are meaningless
   const Recording recording;
   const auto launched = RecordedStep{config}.run();
-  CHECK(launched.size() > 100);
+  CHECK(launched.size() > 50);
   std::set<const char*> used;
   for (const auto& launch : launched) {
     if (launch.blocks >= multiprocessors)
@@ -216,10 +216,8 @@ TEST_CASE("each kernel of a step of ResNet-50 fills an H100 or is listed with a 
                 of_loss_scale,
                 {"launch_batch_norm_finalize", "a thread per channel, of at most 2048"},
                 {"AvgPool<__half>", "its result has 128 x 2048 elements"},
-                {"Bias<__half>", "the logits are 128 x 1000"},
                 {"Cast<__half, float>", "the logits are 128 x 1000"},
                 {"Cast<float, __half>", "the gradient of the logits is 128 x 1000"},
-                {"launch_bias_backward", "the gradient of the logits is 128 x 1000"},
                 {"launch_softmax_cross_entropy(", "a warp per row, of 128"},
                 {"launch_ranges<__half, float>", "some units have less than 10000 parameters"}});
 }
