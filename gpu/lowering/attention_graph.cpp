@@ -10,8 +10,8 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Earlier versions compute wrong gradients: 9.10, and up to 9.15 for sequences that are not a
-/// multiple of 128.
+/// cudnn-frontend refuses 9.10.0 and 9.10.1 because of known bugs, and works around one up to 9.15
+/// for sequences that are not a multiple of 128.
 constexpr std::size_t first_version = 91600;
 
 /// Engines read 16 bytes at a time; tensors begin at multiples of tensor_alignment. Heuristics also
