@@ -22,12 +22,23 @@ bool engines_can_read(const AttentionShape& shape) {
          a.head_dim <= AttentionShape::most_head_dim;
 }
 
-bool is_recent(PlanRegistry& plans) {
+/// With cudnn-frontend, backward engines of sm_100 and sm_103 are deterministic only with settings
+/// that heuristics do not propose.
+bool may_differ_by_run(const PlanRegistry& plans, const cudnn::PlanPolicy& policy) {
+  constexpr int blackwell = 10; // major version of the compute capability
+  return policy.deterministic && plans.target().sm() / 10 == blackwell;
+}
+
+/// Whether the registry's cuDNN may compute attention on its GPU; notes the reason if not.
+bool may_use(PlanRegistry& plans, const cudnn::PlanPolicy& policy) {
   const auto version = plans.target().library().version();
   if (version < first_version)
     plans.note(fmt::format("attention uses troupe's kernels: it needs cuDNN {}, and this is {}",
                            first_version, version));
-  return version >= first_version;
+  const bool differs = may_differ_by_run(plans, policy);
+  if (differs)
+    plans.note("attention uses troupe's kernels: cuDNN's may not be deterministic on this GPU");
+  return version >= first_version && !differs;
 }
 
 bool is_differentiated(const Node& node) {
@@ -95,7 +106,7 @@ std::vector<cudnn::OperationGraph> attention_graphs(const Graph& graph,
 
 void prepare_attention(PlanRegistry& plans, const cudnn::PlanPolicy& policy,
                        const std::vector<cudnn::OperationGraph>& graphs) {
-  if (is_recent(plans))
+  if (may_use(plans, policy))
     plans.prepare(graphs, attention_policy(policy));
 }
 
@@ -103,14 +114,14 @@ Result<std::optional<TimedPlan>> attention_plan(PlanRegistry& plans,
                                                 const cudnn::PlanPolicy& policy, const Graph& graph,
                                                 const Node& node) {
   const auto operations = attention_graph(graph, node, policy);
-  if (!operations || !is_recent(plans))
+  if (!operations || !may_use(plans, policy))
     return std::nullopt;
   auto plan = plans.plan(*operations, attention_policy(policy));
   if (plan)
     return std::optional{std::move(*plan)};
-  if (plan.error().code != Errc::unsupported)
+  if (plan.error().code != Errc::unsupported && plan.error().code != Errc::device)
     return failure(std::move(plan).error());
-  plans.note(fmt::format("{}: cuDNN has no engine; uses troupe's kernels", operations->name));
+  plans.note(fmt::format("attention uses troupe's kernels: {}", plan.error().message));
   return std::nullopt;
 }
 

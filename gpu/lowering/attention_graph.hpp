@@ -33,14 +33,15 @@ std::optional<cudnn::OperationGraph> attention_graph(const Graph& graph, const N
 std::vector<cudnn::OperationGraph> attention_graphs(const Graph& graph,
                                                     const cudnn::PlanPolicy& policy);
 
-/// Finds the plans of these graphs. Notes in the registry if its cuDNN is too old. `policy` is that
-/// of convolutions.
+/// Finds the plans of these graphs, unless the registry's cuDNN is too old, or its engines may not
+/// be deterministic on the GPU and must be; the registry notes that. `policy` is that of
+/// convolutions.
 void prepare_attention(PlanRegistry& plans, const cudnn::PlanPolicy& policy,
                        const std::vector<cudnn::OperationGraph>& graphs);
 
-/// Returns cuDNN's plan; empty if this project's kernels compute the node, because it has no graph
-/// or no engine takes it, which the registry notes. `policy` is that of convolutions. Errors: those
-/// of PlanRegistry::plan, except unsupported.
+/// Returns cuDNN's plan; empty if this project's kernels compute the node: it has no graph,
+/// prepare_attention() finds no plans, or no engine takes or runs it, which the registry notes.
+/// `policy` is that of convolutions. Errors: out_of_memory, as PlanRegistry::plan.
 Result<std::optional<TimedPlan>> attention_plan(PlanRegistry& plans,
                                                 const cudnn::PlanPolicy& policy, const Graph& graph,
                                                 const Node& node);

@@ -96,6 +96,20 @@ TEST_CASE("a registry has a plan for attention in 16 bits with aligned heads") {
   CHECK_FALSE(has_plan(DType::f32, 64));
 }
 
+// cudnn-frontend's settings for deterministic gradients are not those that heuristics propose.
+TEST_CASE("deterministic attention on a B200 has no plan, although engines are proposed") {
+  testing::load_driver();
+  gpu::PlanRegistry plans{testing::described_gpu("b200")};
+  const auto graph = testing::attention_graph(DType::bf16, 64, 64);
+  const gpu::cudnn::PlanPolicy policy{.deterministic = true};
+  for (const auto& node : graph.nodes) {
+    CHECK(proposed_engines(plans.target(), *gpu::attention_graph(graph, node, policy), policy));
+    const auto plan = gpu::attention_plan(plans, policy, graph, node);
+    REQUIRE(plan);
+    CHECK_FALSE(plan->has_value());
+  }
+}
+
 TEST_CASE("attention on a described GPU counts as a plan of cuDNN, and in f32 as our kernels") {
   gpu::PlanRegistry plans{testing::described_gpu("h100_sxm")};
   const auto count = [&plans](DType type) {
