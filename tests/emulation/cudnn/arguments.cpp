@@ -96,4 +96,13 @@ std::optional<Arguments> arguments_of(const Descriptor& pack, const Graph& graph
   return arguments;
 }
 
+bool has_tensor_in(const Graph& graph, const Arguments& arguments, const void* begin,
+                   std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  return std::ranges::any_of(arguments.memory, [&](const auto& entry) {
+    const auto at = reinterpret_cast<std::uintptr_t>(entry.second);
+    return at < first + bytes && first < at + graph.tensors.at(entry.first).span_bytes();
+  });
+}
+
 } // namespace emulation::cudnn

@@ -13,4 +13,8 @@ namespace emulation::cudnn {
 /// do, have nothing in common. Reads the numbers that are passed by value.
 std::optional<Arguments> arguments_of(const Descriptor& pack, const Graph& graph);
 
+/// Whether a tensor has memory in common with these bytes.
+bool has_tensor_in(const Graph& graph, const Arguments& arguments, const void* begin,
+                   std::size_t bytes);
+
 } // namespace emulation::cudnn
