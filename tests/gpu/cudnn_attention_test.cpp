@@ -100,7 +100,7 @@ TEST_CASE("a registry has a plan for attention in 16 bits with aligned heads") {
 TEST_CASE("deterministic attention on a B200 has no plan, although engines are proposed") {
   testing::load_driver();
   gpu::PlanRegistry plans{testing::described_gpu("b200")};
-  const auto graph = testing::attention_graph(DType::bf16, 64, 64);
+  const auto graph = testing::attention_graph(DType::bf16, 1024, 64);
   const gpu::cudnn::PlanPolicy policy{.deterministic = true};
   for (const auto& node : graph.nodes) {
     CHECK(proposed_engines(plans.target(), *gpu::attention_graph(graph, node, policy), policy));
