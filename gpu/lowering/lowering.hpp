@@ -54,7 +54,7 @@ public:
   WeightView view_weight(TensorId weight, DType type) const;
   /// Whether view_weight() has this type: only an activation may have another.
   bool is_read_as(TensorId weight, DType type) const;
-    /// Returns cuDNN's plan of an attention node; empty if this project's kernels compute it. Errors:
+  /// Returns cuDNN's plan of an attention node; empty if this project's kernels compute it. Errors:
   /// those of attention_plan().
   Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.

@@ -72,6 +72,20 @@ TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias match the interpr
     }
 }
 
+// More columns than the blocks of one launch can sum.
+TEST_CASE_METHOD(GpuFixture, "the gradient of a bias with very many columns") {
+  const Shape shape{9, 20'001};
+  for (const auto dtype : types) {
+    std::vector<ReferenceTensor> dy{{shape, normal_values(count(shape), 1, dtype)}},
+        dbias{{{shape[1]}}};
+    run_reference(Op::bias_backward, {}, dy, dbias);
+    auto* const sums = float_room(dbias[0].values.size());
+    launch_bias_backward(handle(), dtype, upload(dy[0].values, dtype), sums, shape[0], shape[1],
+                         stream().scratch());
+    require_near(download(sums, dbias[0].values.size()), dbias[0].values, 1e-5f, "bias backward");
+  }
+}
+
 TEST_CASE_METHOD(GpuFixture, "subsampling with padded channels, forward and backward") {
   const SubsamplePadAttributes a{2, 3, 5};
   const Shape x_shape{2, 7, 6, 8}, y_shape{2, 4, 3, 16};

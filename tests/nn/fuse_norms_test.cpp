@@ -1,3 +1,5 @@
+#include "nn/builder.hpp"
+#include "tests/devices/op_cases.hpp"
 #include "tests/nn/fused_steps.hpp"
 #include "tests/nn/graph_runner.hpp"
 
@@ -122,6 +124,21 @@ TEST_CASE("norms add sums of their own unit only if activations are recomputed")
   };
   CHECK(fitting(bytes) == 2);
   CHECK(fitting(bytes * 15 / 16) == 0);
+}
+
+TEST_CASE("a norm after two additions absorbs only the last one") {
+  const auto body = [](GraphBuilder& b, TensorId x) {
+    x = b.flatten("flat", x);
+    const auto first = b.add("first", b.linear("a", x, 8), b.linear("b", x, 8));
+    return b.layer_norm("norm", b.add("last", first, b.linear("c", x, 8)));
+  };
+  const auto model = [&](const FusionSupport& support) {
+    return testing::make_model({3, 2, 2, 2}, body, {.fuse_statistics = support}).graph;
+  };
+  const auto graph = model(everything);
+  CHECK(fused_norms(graph, &NormFusion::add) == 1);
+  CHECK(additions(graph, Phase::forward) == 1);
+  check_same_step(model({}), graph, bit_for_bit);
 }
 
 TEST_CASE("kept tensors around norms stay") {
