@@ -25,8 +25,8 @@ struct AttentionProblem {
 
 /// Uids of the tensors that the graphs read and write. q, k and v, and their gradients, may lie
 /// side by side in one tensor. Rows of y and dy are heads * head_dim apart. log_sum_exp is f32,
-/// (batch, heads, sequence) without gaps: before cuDNN 9.26 the backward engines read it so,
-/// whatever its strides are.
+/// (batch, heads, sequence) without gaps: before cuDNN 9.26, backward engines accept other strides
+/// but do not read them correctly (cudnn-frontend refuses them).
 namespace uid {
 inline constexpr Uid attention_q = 101, attention_k = 102, attention_v = 103;
 inline constexpr Uid attention_y = 104, attention_log_sum_exp = 105;

@@ -153,23 +153,27 @@ __global__ void __launch_bounds__(sum_columns_of_block* sum_rows_of_block)
   (column < columns ? a.dscale + column : a.dshift + column - columns)[0] = static_cast<float>(sum);
 }
 
+template <class Fn>
+void with_narrow_type(DType dtype, Fn fn) {
+  if (dtype == DType::f16)
+    fn(__half{});
+  else
+    fn(__nv_bfloat16{});
+}
+
 /// Calls fn with values of the types of x, dy and the narrow dx, if there is a fast kernel for
 /// them.
 template <class Fn>
 bool with_backward_types(const LayerNormShape& shape, bool narrow, Fn fn) {
   const bool same = shape.x == shape.y;
-  if (same && shape.x != DType::f32) {
-    with_type(shape.x, [&](auto type) { fn(type, type, type); });
-    return true;
-  }
-  if (shape.x != DType::f32 || (!same && narrow && shape.y != shape.other))
+  if (shape.x != DType::f32 ? !same : !same && narrow && shape.y != shape.other)
     return false;
-  if (!same)
-    with_type(shape.y, [&](auto y) { fn(0.0f, y, y); });
-  else if (narrow && shape.other == DType::f16)
-    fn(0.0f, 0.0f, __half{});
+  if (shape.x != DType::f32)
+    with_narrow_type(shape.x, [&](auto type) { fn(type, type, type); });
+  else if (!same)
+    with_narrow_type(shape.y, [&](auto y) { fn(0.0f, y, y); });
   else
-    fn(0.0f, 0.0f, __nv_bfloat16{});
+    with_narrow_type(shape.other, [&](auto other) { fn(0.0f, 0.0f, other); });
   return true;
 }
 

@@ -4,13 +4,14 @@
 #include "gpu/lowering/detail/cudnn_type.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace troupe::gpu {
 
 namespace {
 
-/// Earlier versions compute wrong gradients: 9.10, and up to 9.15 for sequences that are not a
-/// multiple of 128.
+/// cudnn-frontend refuses 9.10.0 and 9.10.1 because of known bugs, and works around one up to 9.15
+/// for sequences that are not a multiple of 128.
 constexpr std::size_t first_version = 91600;
 
 /// Engines read 16 bytes at a time; tensors begin at multiples of tensor_alignment. Heuristics also
@@ -19,6 +20,14 @@ bool engines_can_read(const AttentionShape& shape) {
   const auto& a = shape.attributes;
   return shape.dtype != DType::f32 && a.sequence > 1 && a.head_dim % 8 == 0 &&
          a.head_dim <= AttentionShape::most_head_dim;
+}
+
+bool is_recent(PlanRegistry& plans) {
+  const auto version = plans.target().library().version();
+  if (version < first_version)
+    plans.note(fmt::format("attention uses troupe's kernels: it needs cuDNN {}, and this is {}",
+                           first_version, version));
+  return version >= first_version;
 }
 
 bool is_differentiated(const Node& node) {
@@ -75,11 +84,26 @@ std::optional<cudnn::OperationGraph> attention_graph(const Graph& graph, const N
              : cudnn::attention_forward(problem_of(shape));
 }
 
+std::vector<cudnn::OperationGraph> attention_graphs(const Graph& graph,
+                                                    const cudnn::PlanPolicy& policy) {
+  std::vector<cudnn::OperationGraph> all;
+  for (const auto& node : graph.nodes)
+    if (auto operations = attention_graph(graph, node, policy))
+      all.push_back(std::move(*operations));
+  return all;
+}
+
+void prepare_attention(PlanRegistry& plans, const cudnn::PlanPolicy& policy,
+                       const std::vector<cudnn::OperationGraph>& graphs) {
+  if (is_recent(plans))
+    plans.prepare(graphs, attention_policy(policy));
+}
+
 Result<std::optional<TimedPlan>> attention_plan(PlanRegistry& plans,
                                                 const cudnn::PlanPolicy& policy, const Graph& graph,
                                                 const Node& node) {
   const auto operations = attention_graph(graph, node, policy);
-  if (!operations || plans.target().library().version() < first_version)
+  if (!operations || !is_recent(plans))
     return std::nullopt;
   auto plan = plans.plan(*operations, attention_policy(policy));
   if (plan)

@@ -7,6 +7,7 @@
 #include "gpu/lowering/plan_registry.hpp"
 
 #include <optional>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -27,6 +28,15 @@ cudnn::PlanPolicy attention_policy(cudnn::PlanPolicy policy);
 /// and if heads are not 16-byte aligned.
 std::optional<cudnn::OperationGraph> attention_graph(const Graph& graph, const Node& node,
                                                      const cudnn::PlanPolicy& policy);
+
+/// Returns those of all nodes.
+std::vector<cudnn::OperationGraph> attention_graphs(const Graph& graph,
+                                                    const cudnn::PlanPolicy& policy);
+
+/// Finds the plans of these graphs. Notes in the registry if its cuDNN is too old. `policy` is that
+/// of convolutions.
+void prepare_attention(PlanRegistry& plans, const cudnn::PlanPolicy& policy,
+                       const std::vector<cudnn::OperationGraph>& graphs);
 
 /// Returns cuDNN's plan; empty if this project's kernels compute the node, because it has no graph
 /// or no engine takes it, which the registry notes. `policy` is that of convolutions. Errors: those

@@ -36,26 +36,24 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
   return lowering;
 }
 
+/// cuDNN is large: a graph that does not need it does not open it.
 Status Lowering::find_plans() {
-  std::vector<cudnn::OperationGraph> convolutions, attention;
-  for (const auto& node : graph.nodes) {
+  std::vector<cudnn::OperationGraph> convolutions;
+  for (const auto& node : graph.nodes)
     std::ranges::move(convolution_graphs(graph, node), std::back_inserter(convolutions));
-    if (auto operations = attention_graph(graph, node, policy);
-        operations && options.fused_attention)
-      attention.push_back(std::move(*operations));
+  if (!convolutions.empty()) {
+    TROUPE_TRY(plans, device_.plans());
+    plans->prepare(convolutions, policy);
   }
-  if (convolutions.empty() && attention.empty()) // cuDNN is large: only graphs that need it open it
+  const auto attention = attention_graphs(graph, policy);
+  if (attention.empty() || !options.fused_attention)
     return {};
-  auto opened = device_.plans();
-  if (!opened && !convolutions.empty())
-    return failure(std::move(opened).error());
-  if (!opened) {
+  if (const auto opened = device_.plans()) {
+    plans = *opened;
+    prepare_attention(*plans, policy, attention);
+  } else {
     device_.say(fmt::format("attention uses troupe's kernels: {}", opened.error().message));
-    return {};
   }
-  plans = *opened;
-  plans->prepare(convolutions, policy);
-  plans->prepare(attention, attention_policy(policy));
   return {};
 }
 
