@@ -2,6 +2,8 @@
 #include "gpu/kernels/detail/each.cuh"
 #include "gpu/kernels/elementwise.hpp"
 
+#include <algorithm>
+
 namespace troupe::gpu {
 
 namespace {
@@ -85,10 +87,11 @@ struct Bias {
 };
 
 /// Even and odd rows of a thread have separate sums, so that its additions do not wait for each
-/// other.
+/// other. `distance`: elements from row to row.
 template <int Width, class T>
 __global__ void __launch_bounds__(column_threads)
-    bias_backward_kernel(const T* dy, float* dbias, Columns columns, ReductionScratch scratch) {
+    bias_backward_kernel(const T* dy, int distance, float* dbias, Columns columns,
+                         ReductionScratch scratch) {
   const int column = columns.first_channel(Width);
   float even[Width] = {}, odd[Width] = {};
   if (column < columns.channels) {
@@ -96,11 +99,11 @@ __global__ void __launch_bounds__(column_threads)
 #pragma unroll 2
     for (std::int64_t row = columns.first_row(); row < columns.rows; row += 2 * stride) {
       const bool two = row + stride < columns.rows;
-      const auto at = static_cast<std::size_t>(row) * columns.channels + column;
+      const auto at = static_cast<std::size_t>(row) * distance + column;
       float first[Width], second[Width] = {};
       load_floats(dy + at, first);
       if (two)
-        load_floats(dy + at + static_cast<std::size_t>(stride) * columns.channels, second);
+        load_floats(dy + at + static_cast<std::size_t>(stride) * distance, second);
 #pragma unroll
       for (int i = 0; i < Width; ++i) {
         even[i] += first[i];
@@ -224,9 +227,13 @@ void launch_bias_backward(cudaStream_t stream, DType dtype, const void* dy, floa
         columns,
         [&](auto width) {
           constexpr int wide = width;
-          const auto on = spread(rows, columns, wide, reduction_blocks);
-          bias_backward_kernel<wide><<<on.blocks, column_threads, 0, stream>>>(
-              static_cast<const T*>(dy), dbias, on.columns, scratch);
+          constexpr auto most = most_channels_of_sums(wide);
+          for (std::int64_t first = 0; first < columns; first += most) {
+            const auto on = spread(rows, std::min(most, columns - first), wide, reduction_blocks);
+            bias_backward_kernel<wide><<<on.blocks, column_threads, 0, stream>>>(
+                static_cast<const T*>(dy) + first, static_cast<int>(columns), dbias + first,
+                on.columns, scratch);
+          }
         },
         dy);
   });

@@ -1,7 +1,6 @@
 #include "core/fail.hpp"
 #include "gpu/lowering/detail/epilogue.hpp"
 #include "gpu/lowering/lowering.hpp"
-#include "gpu/lowering/storage.hpp"
 
 #include <optional>
 
@@ -37,7 +36,7 @@ MatmulOptions options_of(const Lowering& lowering, const Node& node, Product pro
 WeightView second_factor(const Lowering& lowering, const Node& node, const MatmulOptions& o) {
   return o.product == Product::backward_weight
              ? WeightView{.parameter = node.inputs[1], .unit = node.unit}
-             : lowering.view_weight(parameter_of(lowering.graph, node.inputs[1]), o.operands);
+             : lowering.view_weight(node.inputs[1], o.operands);
 }
 
 /// Returns gelu's input: an output of the forward product, an input of its gradient; null without

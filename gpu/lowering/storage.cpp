@@ -3,8 +3,6 @@
 #include "core/device/storage_layout.hpp"
 #include "core/fail.hpp"
 
-#include <algorithm>
-
 namespace troupe::gpu {
 
 namespace {
@@ -28,8 +26,7 @@ std::vector<TensorId> read_as_copies(const Graph& graph, const Node& node) {
   case Op::matmul:
     if (node.inputs.size() == 3 && graph[node.outputs[0]].dtype != DType::f32)
       read.push_back(node.inputs[2]); // a bias
-    read.push_back(parameter_of(graph, node.inputs[1]));
-    break;
+    [[fallthrough]];
   case Op::conv2d:
   case Op::conv2d_backward_data:
   case Op::matmul_backward_data:
@@ -54,13 +51,6 @@ StorageLayout store_parameters(const Graph& graph) {
     slot.elements = codec->stored_elements();
     slot.codec = codec;
   });
-}
-
-TensorId parameter_of(const Graph& graph, TensorId weight) {
-  const auto share = std::ranges::find_if(graph.nodes, [weight](const Node& node) {
-    return node.op == Op::share && node.outputs[0] == weight;
-  });
-  return share == graph.nodes.end() ? weight : share->inputs[0];
 }
 
 Result<std::vector<DType>> copy_types(const Graph& graph) {

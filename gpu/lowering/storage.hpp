@@ -14,10 +14,6 @@ namespace troupe::gpu {
 /// read.
 StorageLayout store_parameters(const Graph& graph);
 
-/// Returns the parameter that a matrix product reads for this weight: the weight, or the parameter
-/// that a `share` made it from.
-TensorId parameter_of(const Graph& graph, TensorId weight);
-
 /// Returns for each unit the type of its parameters' copy: the type other than f32 in which nodes
 /// read them, or f32 for no copy. Errors: unsupported if nodes read a unit's parameters in two
 /// types besides f32.

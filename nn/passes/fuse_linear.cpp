@@ -8,6 +8,11 @@ namespace troupe::nn {
 
 namespace {
 
+MatmulAttributes product_attributes(const Node& product) {
+  const auto* const attributes = std::get_if<MatmulAttributes>(&product.attributes);
+  return attributes ? *attributes : MatmulAttributes{};
+}
+
 class GeluFuser : FusionDraft {
 public:
   using FusionDraft::FusionDraft;
@@ -27,8 +32,9 @@ private:
 
   /// Returns the node with gelu fused into it.
   static Node with_gelu(Node product) {
-    const auto* const attributes = std::get_if<MatmulAttributes>(&product.attributes);
-    product.attributes = MatmulAttributes{attributes && attributes->wide, true};
+    auto attributes = product_attributes(product);
+    attributes.gelu = true;
+    product.attributes = attributes;
     return product;
   }
 
@@ -82,7 +88,9 @@ private:
     if (!product || graph_[dbias].role != Role::gradient)
       return;
     auto fused = nodes_[*product];
-    fused.attributes = MatmulAttributes{.bias_gradient = true};
+    auto attributes = product_attributes(fused);
+    attributes.bias_gradient = true;
+    fused.attributes = attributes;
     fused.outputs.push_back(dbias);
     if (!choose("bias gradient", dy, {time(fused), time(nodes_[*product]) + time(nodes_[sum])}))
       return;

@@ -74,12 +74,13 @@ private:
   void add_before(NodeIndex norm) {
     const auto sum = nodes_[norm].inputs[0];
     const auto add = maker(sum, Op::add);
-    if (!add || !is_f32(sum) || readers(sum).front() != norm || !may_move(nodes_[*add], norm))
+    auto fused = nodes_[norm];
+    if (fusion(fused).add || !add || !is_f32(sum) || readers(sum).front() != norm ||
+        !may_move(nodes_[*add], norm))
       return;
     auto [x, addend] = std::pair{nodes_[*add].inputs[0], nodes_[*add].inputs[1]};
     if (cast_before(x) && !cast_before(addend))
       std::swap(x, addend);
-    auto fused = nodes_[norm];
     fusion(fused).add = true;
     fused.inputs[0] = x;
     fused.inputs.push_back(addend);
@@ -113,7 +114,7 @@ private:
   void add_gradients(NodeIndex norm) {
     auto fused = nodes_[norm];
     const auto dx = fused.outputs[0];
-    if (!is_f32(dx) || is_kept(dx) || !has_one_reader(dx))
+    if (fusion(fused).add_gradient || !is_f32(dx) || is_kept(dx) || !has_one_reader(dx))
       return;
     const auto add = readers(dx).front();
     if (nodes_[add].op != Op::add)

@@ -171,8 +171,7 @@ enum class NormSums : std::uint8_t {
 ///   The norm must be the first node that reads the sum. The fused node has the unit of the norm,
 ///   because it reads the norm's parameters. It reads an addend before a cast to f32.
 /// - The norm's gradient reads dy before a cast to f32, adds the other part of the stream's
-/// gradient
-///   to dx, and writes dx also in the type that a cast reads it in.
+///   gradient to dx, and writes dx also in the type that a cast gives it.
 ///
 /// The result has the same bits on a device that rounds dx before it adds the other part. Tensors
 /// in `keep` stay.
