@@ -154,7 +154,7 @@ Graph fuse_block_ends(const Graph& training, const FusionSupport& support,
 Graph finish_block_ends(const Graph& training, const FusionSupport& support,
                         const std::vector<std::string>& keep = {});
 
-/// Which additions fuse_norms may move to a norm.
+/// The additions that fuse_norms may move to a norm.
 enum class NormSums : std::uint8_t {
   of_unit,     ///< only those of the norm's unit
   of_any_unit, ///< also the addition that ends the previous unit. Then the norm reads tensors of

@@ -53,7 +53,7 @@ assertions: 9 | 8 passed | 1 failed
 """
 
 
-# Of bench_gpu_train_step --profile.
+# As bench_gpu_train_step --profile prints them.
 RATES = {"bytes_per_second": 4.3e12, "operations_per_second": {"wide": 60e12, "narrow": 790e12}, "launch_seconds": 1e-6}
 
 

@@ -379,7 +379,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   load(of->device, code_of(product, algorithm));
   const auto code =
       enqueue_operation(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
-                       used = algorithm.workspace_bytes] {
+                                 used = algorithm.workspace_bytes] {
         if (used > 0)
           std::memset(workspace, 0xff, used);
         product.run(a, b, d, factor, kept);
