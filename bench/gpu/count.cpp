@@ -43,7 +43,8 @@ Result<Described> open_description(const std::string& file) {
   TROUPE_TRY(auto target, target_of_properties(library, json));
   TROUPE_TRY(const auto properties, parse_json(json));
   const auto peak = gpu::peak_operations(described_clocks(properties, target.sm()));
-  return Described{std::make_unique<gpu::PlanRegistry>(std::move(target)), peak};
+  auto plans = std::make_unique<gpu::PlanRegistry>(std::move(target));
+  return Described{std::move(plans), peak};
 }
 
 Json json_of(const CountedWork& work) {
