@@ -18,6 +18,10 @@ WERROR ?= OFF
 
 # ON, OFF, or AUTO: builds the CUDA device if nvcc and the headers are found.
 CUDA ?= AUTO
+# GPUs that kernels are compiled for: test, package, or a list of compute capabilities (docs/setup.md#cuda).
+ARCHITECTURES ?= test
+# Compute capability of the machine that make gpu-bundle is for: 80 for an A100, 90 for an H100.
+GPU ?= 90
 
 # Lets ccache reuse objects between build folders: build/emulated shares most objects with
 # build/release.
@@ -47,7 +51,7 @@ help:
 	@echo "make lint       format, includes, sentences, shellcheck, clang-tidy on changed files"
 	@echo "make format     format every source file"
 	@echo "make bench      build and run the benchmarks"
-	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle"
+	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle; GPU=80: for an A100, not an H100"
 	@echo "make check-debian13  set up, build and test in a fresh Debian 13; needs root, about an hour; CHROOT=DIR keeps it there"
 	@echo "make package    a Debian package of what make install installs: build/troupe_VERSION_amd64.deb"
 	@echo "make install    install below PREFIX ($(PREFIX))"
@@ -58,7 +62,7 @@ bootstrap:
 	@tools/bootstrap --quiet
 
 configure: bootstrap
-	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) >/dev/null
+	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) "-DTROUPE_CUDA_ARCHITECTURES=$(ARCHITECTURES)" >/dev/null
 
 # One entry for each source file, for clangd and editors.
 dev: bootstrap
@@ -132,12 +136,14 @@ lint: bootstrap
 bench: everything
 	@tools/bench
 
+gpu-bundle: ARCHITECTURES = $(GPU)
 gpu-bundle: everything
 	@tools/gpu-bundle
 
 check-debian13:
 	@tools/check-debian13 $(if $(CHROOT),"$(CHROOT)")
 
+package: ARCHITECTURES = package
 package: build
 	@cpack --config build/release/CPackConfig.cmake
 

@@ -31,6 +31,12 @@ struct DoctorArguments {
   bool json = false;
 };
 
+Finding::State state_of(const Trait& trait) {
+  if (!trait.usable)
+    return Finding::State::bad;
+  return trait.found ? Finding::State::good : Finding::State::absent;
+}
+
 std::string_view mark(Finding::State state) {
   constexpr std::array<std::string_view, 3> marks = {"ok", "-", "FAIL"}; // by Finding::State
   return marks[static_cast<std::size_t>(state)];
@@ -138,8 +144,7 @@ Findings platform_findings() {
   const auto platforms = training::platforms();
   for (auto platform = platforms.rbegin(); platform != platforms.rend(); ++platform)
     for (auto& trait : platform->traits())
-      all.push_back({trait.section, trait.name, trait.value,
-                     trait.found ? Finding::State::good : Finding::State::absent});
+      all.push_back({trait.section, trait.name, trait.value, state_of(trait)});
   return all;
 }
 

@@ -68,13 +68,12 @@ elseif(TROUPE_CUDA)
   endif()
 endif()
 
+if(TROUPE_HAVE_CUDA)
+  include(TroupeCudaArchitectures)
+endif()
+
 if(TROUPE_HAVE_CUDA AND NOT TROUPE_EMULATE_CUDA)
-  # Machine code for Ampere and Hopper; later generations compile the PTX. No kernel has code only
-  # for Hopper, so one pass serves both. It takes a quarter less time than CMake's pass for each.
-  set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "CUDA architectures to compile for; OFF: 80 and 90, in one pass")
-  if(NOT CMAKE_CUDA_ARCHITECTURES)
-    add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]>")
-  endif()
+  add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${TROUPE_CUDA_GENERATE}>")
   enable_language(CUDA)
   # CMake 3.25 does not know the C++20 option of nvcc 12 and later.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

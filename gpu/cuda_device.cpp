@@ -1,6 +1,7 @@
 #include "gpu/cuda_device.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/architectures.hpp"
 #include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/detail/load_kernels.hpp"
 #include "gpu/device_rates.hpp"
@@ -14,9 +15,6 @@
 namespace troupe::gpu {
 
 namespace {
-
-/// The oldest compute capability that kernels are compiled for.
-constexpr int oldest_capability = 8;
 
 bool is_pageable(const void* address) {
   cudaPointerAttributes attributes{};
@@ -233,10 +231,11 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say, DeviceP
   cudaDeviceProp properties = {};
   TROUPE_TRY(
       cuda_status(cudaGetDeviceProperties(&properties, index), "querying the properties", index));
-  if (properties.major < oldest_capability)
-    return fail(Errc::unsupported,
-                "CUDA device {} ({}) has compute capability {}.{}: 8.0 or later is needed", index,
-                properties.name, properties.major, properties.minor);
+  if (const auto kernels =
+          kernels_for(built_architectures(), 10 * properties.major + properties.minor);
+      !kernels)
+    return fail(kernels.error().code, "CUDA device {} ({}): {}", index, properties.name,
+                kernels.error().message);
   TROUPE_TRY(auto context, DeviceContext::create(index, std::move(peers), std::move(say)));
   TROUPE_TRY(const auto clocks, clocks_of_device(index));
   DeviceInfo info{.on_host = false,

@@ -35,6 +35,14 @@ std::string found_library(const std::string& version, const std::string& file) {
   return fmt::format("{}, {}", version, file);
 }
 
+Trait kernel_trait(std::size_t index, const Architectures& built, int capability) {
+  const auto kernels = kernels_for(built, capability);
+  return {.section = "cuda",
+          .name = fmt::format("kernels of {}", index),
+          .value = kernels ? *kernels : kernels.error().message,
+          .usable = kernels.has_value()};
+}
+
 Traits library_traits() {
   const auto places = library_places_of_process();
   const auto cudnn = open_cudnn(places);

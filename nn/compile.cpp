@@ -28,20 +28,22 @@ Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options
   return RecomputeEffect{plain.arena_bytes, cost_of(graph).operations / operations - 1};
 }
 
-/// Applies the fusions across units, which prevent recomputation, only if nothing has to be
+/// Applies the fusions that prevent recomputation or make it expensive, only if nothing has to be
 /// recomputed.
-Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
+Result<Graph> fuse_saved(Graph graph, const PassOptions& options) {
   const auto& recompute = options.recompute;
   const bool fit = recompute.kind == RecomputeConfig::Kind::fit;
   if (recompute.kind != RecomputeConfig::Kind::none && !fit)
     return graph;
   const auto& keep = options.memory.keep;
-  auto joined = finish_block_ends(fuse_block_ends(graph, options.fuse_statistics, keep),
-                                  options.fuse_statistics, keep);
+  const auto& support = options.fuse_statistics;
+  auto fused = finish_block_ends(fuse_block_ends(graph, support, keep), support, keep);
+  fused = fuse_norms(fused, support, NormSums::of_any_unit, keep);
+  fused = fuse_gelu(fused, support, keep);
   if (!fit)
-    return joined;
-  TROUPE_TRY(const auto planned, plan_memory(joined, options.memory));
-  return planned.arena_bytes <= recompute.fit_bytes ? std::move(joined) : std::move(graph);
+    return fused;
+  TROUPE_TRY(const auto planned, plan_memory(fused, options.memory));
+  return planned.arena_bytes <= recompute.fit_bytes ? std::move(fused) : std::move(graph);
 }
 
 } // namespace
@@ -80,7 +82,10 @@ Result<PreparedModel> run_passes(const Graph& forward, PassMode pass_mode,
     graph = fuse_loss(graph, options.fuse_statistics, options.memory.keep);
     if (options.fuse.linear_loss)
       graph = fuse_linear_loss(graph, options.memory.keep);
-    TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
+    graph = fuse_norms(graph, options.fuse_statistics, NormSums::of_unit, options.memory.keep);
+    graph = fuse_bias_gradients(graph, options.fuse_statistics, options.memory.keep);
+    graph = narrow_shared_weights(graph, options.fuse_statistics, options.memory.keep);
+    TROUPE_TRY(graph, fuse_saved(std::move(graph), options));
   }
   if (pass_mode == PassMode::training && options.recompute.kind != RecomputeConfig::Kind::none) {
     TROUPE_TRY(prepared.recompute, apply_recompute(graph, options));

@@ -32,7 +32,8 @@ struct PassOptions {
   /// Training: argument of normalize_loss. If 0, the loss is the mean over the micro-batch's
   /// labels.
   double loss_rows = 0;
-  /// Training, also for fuse_block_ends: the nodes that the device supports, and their times.
+  /// Training, for the passes of fuse_training.hpp: the nodes that the device supports, and their
+  /// times.
   FusionSupport fuse_statistics = {};
   bool sync_batch_norm = false;         ///< training; prepare_model sets it from the config
   std::vector<std::string> freeze = {}; ///< training; prepare_model sets it from the config
@@ -56,9 +57,10 @@ struct PreparedModel {
 /// Applies the passes to a forward graph that was built for `pass_mode`. The order is format_input,
 /// autocast, cache_attention if set, and fuse. Evaluation then runs fold_batch_norm if set.
 /// Training then runs normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts,
-/// fuse_statistics, fuse_max_pool, fuse_loss, fuse_linear_loss, fuse_block_ends and
-/// finish_block_ends (these two only if nothing has to be recomputed) and recompute. plan_memory is
-/// last. The result is validated.
+/// fuse_statistics, fuse_max_pool, fuse_loss, fuse_linear_loss, fuse_norms, fuse_bias_gradients and
+/// narrow_shared_weights; if nothing has to be recomputed, fuse_block_ends, finish_block_ends,
+/// fuse_norms across units and fuse_gelu; and recompute. plan_memory is last. The result is
+/// validated.
 ///
 /// tf32 has fp32's graph; only the device's arithmetic differs. fp16 and bf16 have autocast's
 /// graph, which leaves the ops of PyTorch's f32 list, such as losses, in f32. Parameters, gradients

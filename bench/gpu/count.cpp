@@ -2,6 +2,8 @@
 // JSON object with the device's rates and each piece of work. bench/gpu/count makes tables of it;
 // docs/gpu-count.md has the rules.
 #include "bench/gpu/described_gpu.hpp"
+#include "bench/gpu/language_shape.hpp"
+#include "bench/gpu/rates_json.hpp"
 #include "bench/gpu/step_count.hpp"
 #include "core/config/load.hpp"
 #include "core/fail.hpp"
@@ -27,14 +29,22 @@ struct Arguments {
   std::vector<std::string> overrides;
 };
 
-/// Opens a plan registry for the GPU that a file describes.
-Result<std::unique_ptr<gpu::PlanRegistry>> open_plans(const std::string& file) {
+struct Described {
+  std::unique_ptr<gpu::PlanRegistry> plans;
+  PeakOperations peak;
+};
+
+Result<Described> open_description(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
   if (!in)
     return fail(Errc::invalid_input, "{} cannot be read", file);
+  const std::string json{std::istreambuf_iterator<char>{in}, {}};
   TROUPE_TRY(const auto library, gpu::open_cudnn(gpu::library_places_of_process()));
-  TROUPE_TRY(auto target, target_of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
-  return std::make_unique<gpu::PlanRegistry>(std::move(target));
+  TROUPE_TRY(auto target, target_of_properties(library, json));
+  TROUPE_TRY(const auto properties, parse_json(json));
+  const auto peak = gpu::peak_operations(described_clocks(properties, target.sm()));
+  auto plans = std::make_unique<gpu::PlanRegistry>(std::move(target));
+  return Described{std::move(plans), peak};
 }
 
 Json json_of(const CountedWork& work) {
@@ -44,29 +54,41 @@ Json json_of(const CountedWork& work) {
           {"read", work.traffic.read},
           {"written", work.traffic.written},
           {"operations", work.traffic.operations},
-          {"narrow", work.traffic.type != DType::f32},
+          {"operation_class", to_string(work.traffic.operation_class)},
           {"launches", work.traffic.launches}};
 }
 
-Json json_of(const gpu::PlanRegistry& plans) {
-  const auto& rates = plans.rates();
-  return {{"name", plans.target().key()},
-          {"bytes_per_second", rates.bytes_per_second},
-          {"narrow_operations", rates.narrow_operations},
-          {"wide_operations", rates.wide_operations},
-          {"launch_seconds", rates.launch_seconds}};
+/// Null for models that take no tokens. The peak is that of 16-bit products; 0: unknown.
+Result<Json> language_json(const Config& config, const PeakOperations& peak) {
+  TROUPE_TRY(const auto shape, language_shape(config));
+  if (!shape)
+    return Json{};
+  return Json{{"tokens", config.data.batch_size * shape->sequence},
+              {"sequence", shape->sequence},
+              {"layers", shape->layers},
+              {"width", shape->width},
+              {"heads", shape->heads},
+              {"vocabulary", shape->vocabulary},
+              {"parameters", shape->parameters},
+              {"operations_per_token", shape->operations_per_token},
+              {"peak", peak.narrow}};
 }
 
 Result<Json> count(const Config& config, const std::string& device) {
-  TROUPE_TRY(const auto plans, open_plans(device));
-  TROUPE_TRY(const auto works, count_step(config, *plans));
+  TROUPE_TRY(const auto described, open_description(device));
+  TROUPE_TRY(const auto works, count_step(config, *described.plans));
+  TROUPE_TRY(const auto language, language_json(config, described.peak));
+  auto device_json = rates_json(described.plans->rates());
+  device_json["name"] = described.plans->target().key();
   Json result{{"model", config.model.name},
               {"precision", to_string(config.precision.mode)},
               {"batch", config.data.batch_size},
+              {"slices", config.slices()},
               {"size", config.data.image_size},
               {"classes", config.model.num_classes},
               {"optimizer", to_string(config.train.optimizer.name)},
-              {"device", json_of(*plans)}};
+              {"language", language},
+              {"device", device_json}};
   for (const auto& work : works)
     result["work"].push_back(json_of(work));
   return result;

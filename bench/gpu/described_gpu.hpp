@@ -13,18 +13,19 @@
 
 namespace troupe::bench {
 
-/// Computes rates from properties as cuDNN writes them. They lack the memory bus width: unless it
+/// Returns the clocks in properties as cuDNN writes them. They lack the memory bus width: unless it
 /// was added, assumes that of five stacks of HBM.
-inline gpu::DeviceRates described_rates(const nlohmann::json& properties, int sm) {
+inline gpu::DeviceClocks described_clocks(const nlohmann::json& properties, int sm) {
   const auto number = [&properties](const char* name, double otherwise = 1.0) {
     const auto value = properties.value(name, nlohmann::json());
     return value.is_number() ? value.get<double>() : otherwise;
   };
-  return gpu::DeviceRates::of({.capability = sm,
-                               .multiprocessors = static_cast<int>(number("multiProcessorCount")),
-                               .core_hertz = 1e3 * number("smClockRateKHz"),
-                               .memory_hertz = 1e3 * number("memClockRateKHz"),
-                               .memory_bits = static_cast<int>(number("memoryBusWidth", 5120))});
+  return {.name = properties.value("deviceName", ""),
+          .capability = sm,
+          .multiprocessors = static_cast<int>(number("multiProcessorCount")),
+          .core_hertz = 1e3 * number("smClockRateKHz"),
+          .memory_hertz = 1e3 * number("memClockRateKHz"),
+          .memory_bits = static_cast<int>(number("memoryBusWidth", 5120))};
 }
 
 /// `json`: the GPU's properties, as cuDNN writes them (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
@@ -48,7 +49,7 @@ inline Result<gpu::cudnn::Target> target_of_properties(const gpu::CudnnLibrary& 
                             parsed["deviceName"].get<std::string>(),
                             sm,
                             parsed["driverVer"].get<int>(),
-                            described_rates(parsed, sm),
+                            gpu::DeviceRates::of(described_clocks(parsed, sm)),
                             std::move(properties)};
 }
 

@@ -164,7 +164,7 @@ void first_call_of_cudnn(Probe& probe, const Note& note) {
     return memory.back()->data();
   };
   for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual)
+    if (tensor.is_bound())
       bindings.push_back({tensor.uid, take(bytes)}); // more than any tensor needs
   auto* const workspace = take(plan.workspace_bytes());
   note("first call of cuDNN", [&] {
@@ -194,7 +194,7 @@ void first_call_of_cublas_lt(Probe& probe, const Note& note) {
   auto& on = cuda_stream(probe.stream());
   note("first call of cuBLASLt", [&] {
     on.enqueue("cuBLASLt", [&](cudaStream_t raw) {
-      return products->front().run(raw, at(0), at(1), nullptr, at(2), at(3));
+      return products->front().run(raw, {at(0), at(1), at(2), at(3)});
     });
   });
 }

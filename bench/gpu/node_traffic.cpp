@@ -1,12 +1,16 @@
 #include "bench/gpu/node_traffic.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/kernels/embedding.hpp"
+#include "gpu/lowering/attention_graph.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/linear_cross_entropy.hpp"
 #include "gpu/lowering/traffic.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace troupe::bench {
 
@@ -27,7 +31,7 @@ Traffic embedding(const Graph& graph, const Node& node) {
 }
 
 /// Lists of rows (i32 by row and by row of the table) are cleared, written and read; ids are read
-/// once.
+/// once, and again for each frequent id, which is not counted.
 Traffic embedding_backward(const Graph& graph, const Node& node) {
   const auto ids = bytes_of(graph, {node.inputs[1]});
   const auto lists =
@@ -35,30 +39,8 @@ Traffic embedding_backward(const Graph& graph, const Node& node) {
   auto traffic = once(graph, node);
   traffic.read += lists;
   traffic.written += lists + ids; // each row writes one entry of the two lists
-  traffic.launches = 3;
-  return traffic;
-}
-
-/// Both factors have one type: a weight is read from its unit's copy. A bias takes a second,
-/// in-place launch if the result is not f32.
-Traffic matmul(const Graph& graph, const Node& node) {
-  const auto& first = graph[node.inputs[0]];
-  const auto& second = graph[node.inputs[1]];
-  const auto& result = graph[node.outputs[0]];
-  Traffic traffic{.read = bytes_of(first, first.dtype) + bytes_of(second, first.dtype),
-                  .written = bytes_of(result, result.dtype),
-                  .operations = 2 * std::sqrt(static_cast<double>(first.shape.elements()) *
-                                              static_cast<double>(second.shape.elements()) *
-                                              static_cast<double>(result.shape.elements())),
-                  .type = first.dtype,
-                  .launches = 1};
-  if (node.inputs.size() < 3)
-    return traffic;
-  traffic.read += bytes_of(graph, {node.inputs[2]});
-  if (result.dtype != DType::f32)
-    traffic += {.read = bytes_of(result, result.dtype),
-                .written = bytes_of(result, result.dtype),
-                .launches = 1};
+  const gpu::EmbeddingShape shape{.rows = graph[node.inputs[0]].shape[0]};
+  traffic.launches = shape.most_frequent_ids() > 0 ? 4 : 3;
   return traffic;
 }
 
@@ -69,9 +51,26 @@ double attention_operations(const Graph& graph, const Node& node, TensorId y, do
   return products * static_cast<double>(graph[y].shape.elements() * sequence);
 }
 
+/// Returns the graph with which cuDNN computes attention; empty if kernels of this project do. The
+/// engines for a described GPU cannot be searched without a driver: counts them as found, because
+/// they take all shapes that have a graph (docs/cudnn-patterns.md).
+Result<std::optional<gpu::cudnn::OperationGraph>>
+attention_by_cudnn(const Graph& graph, const Node& node, gpu::PlanRegistry* plans,
+                   const CompileOptions& options) {
+  if (!plans || !options.fused_attention)
+    return std::nullopt;
+  const auto policy = gpu::policy_of(options);
+  auto operations = gpu::attention_graph(graph, node, policy);
+  if (plans->target().handle() == nullptr)
+    return operations;
+  TROUPE_TRY(const auto plan, gpu::attention_plan(*plans, policy, graph, node));
+  return plan ? std::move(operations) : std::nullopt;
+}
+
 Traffic causal_attention(const Graph& graph, const Node& node) {
   auto traffic = once(graph, node);
   traffic.operations = attention_operations(graph, node, node.outputs[0], 2);
+  traffic.operation_class = gpu::OperationClass::attention;
   return traffic;
 }
 
@@ -86,6 +85,7 @@ Traffic cached_attention(const Graph& graph, const Node& node) {
   traffic.written += 2.0 * static_cast<double>(y.shape[0] * a.kv_heads * a.head_dim) *
                      static_cast<double>(size_of(keys.dtype));
   traffic.operations = 4.0 * static_cast<double>(y.shape.elements() * places);
+  traffic.operation_class = gpu::OperationClass::attention;
   traffic.launches = 2;
   return traffic;
 }
@@ -101,24 +101,27 @@ Traffic causal_attention_backward(const Graph& graph, const Node& node) {
                node.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(parts));
   auto traffic = once_and(graph, node, again, {means}, 2);
   traffic.operations = attention_operations(graph, node, dy, 7);
+  traffic.operation_class = gpu::OperationClass::attention_backward;
   return traffic;
 }
 
-/// `products` products of all rows with the weight, which is cast once to the type of x. Each chunk
-/// reads the weight and writes its logits, which the kernel that sums them reads.
+/// `products` products of all rows with the weight, which is cast once to the type of x if it
+/// exists only as an f32 activation. Each chunk reads the weight and writes its logits, which one
+/// kernel reads.
 Traffic logit_products(const Graph& graph, const Node& node, int products) {
   const LogitChunks shape{graph, node};
   const auto& x = graph[node.inputs[0]];
   const auto& weight = graph[node.inputs[1]];
-  const auto logits = static_cast<double>(shape.rows * shape.classes) * sizeof(float);
+  const auto logits =
+      static_cast<double>(shape.rows * shape.classes) * static_cast<double>(size_of(x.dtype));
   Traffic traffic{.read = bytes_of(x, x.dtype) + bytes_of(graph, {node.inputs[2]}) + logits +
                           static_cast<double>(shape.count()) * bytes_of(weight, x.dtype),
                   .written = logits,
                   .operations =
                       2.0 * products * static_cast<double>(shape.rows * weight.shape.elements()),
-                  .type = x.dtype,
+                  .operation_class = gpu::products_of(x.dtype),
                   .launches = 2 * static_cast<int>(shape.count())};
-  if (x.dtype != DType::f32)
+  if (weight.role != Role::parameter && weight.dtype != x.dtype)
     traffic += cast_traffic(static_cast<std::size_t>(weight.shape.elements()), DType::f32, x.dtype);
   return traffic;
 }
@@ -131,9 +134,9 @@ Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-/// Two products read the gradients of logits, in the type of x; each chunk except the first also
-/// reads dweight. The first launch counts labels. With the loss, logits are read once more, and one
-/// more launch reads the losses by row.
+/// The kernel that reads the logits overwrites them with their gradients, which two products read;
+/// each chunk except the first also reads dweight. The first launch counts labels. With the loss,
+/// one more launch reads the losses by row.
 Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const bool loss = std::get<LossAttributes>(node.attributes).loss;
   const LogitChunks shape{graph, node};
@@ -146,11 +149,11 @@ Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const auto by_row = static_cast<double>(shape.rows) * sizeof(float);
   auto traffic = logit_products(graph, node, 3);
   if (loss)
-    traffic += {.read = static_cast<double>(shape.rows * shape.classes) * sizeof(float) + by_row,
-                .written = 2 * by_row,
-                .launches = static_cast<int>(shape.count()) + 1};
+    traffic += {.read = by_row, .written = by_row, .launches = 1};
+  else
+    traffic.read += by_row; // log_sum_exp
   traffic +=
-      {.read = bytes_of(graph, {node.inputs[2]}) + by_row + 2 * gradients +
+      {.read = bytes_of(graph, {node.inputs[2]}) + 2 * gradients +
                chunks * bytes_of(weight, x.dtype) + bytes_of(x, x.dtype) + (chunks - 1) * dweight,
        .written = gradients + bytes_of(x, x.dtype) + chunks * dweight,
        .launches = 2 * static_cast<int>(shape.count()) + 1};
@@ -182,35 +185,30 @@ Result<Traffic> convolution(const Graph& graph, const Node& node, gpu::PlanRegis
 } // namespace
 
 Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryPlan& memory,
-                             gpu::PlanRegistry* plans, const gpu::cudnn::PlanPolicy& policy) {
-  const auto& in = node.inputs;
+                             gpu::PlanRegistry* plans, const CompileOptions& options) {
   switch (node.op) {
   case Op::conv2d:
   case Op::conv2d_backward_data:
   case Op::conv2d_backward_weight:
-    return convolution(graph, node, *plans, policy);
-  case Op::layer_norm_backward:
-    return once_and(graph, node, {in[0], in[1], in[3], in[4]}, {}, 1);
-  case Op::rms_norm_backward:
-    return once_and(graph, node, {in[0], in[1], in[3]}, {}, 1);
+    return convolution(graph, node, *plans, gpu::policy_of(options));
   case Op::embedding:
     return embedding(graph, node);
   case Op::embedding_backward:
     return embedding_backward(graph, node);
   case Op::causal_attention:
-    return causal_attention(graph, node);
+  case Op::causal_attention_backward: {
+    TROUPE_TRY(const auto operations, attention_by_cudnn(graph, node, plans, options));
+    if (operations)
+      return traffic_of(*operations);
+    return node.op == Op::causal_attention ? causal_attention(graph, node)
+                                           : causal_attention_backward(graph, node);
+  }
   case Op::cached_attention:
     return cached_attention(graph, node);
-  case Op::causal_attention_backward:
-    return causal_attention_backward(graph, node);
   case Op::linear_cross_entropy:
     return linear_cross_entropy(graph, node);
   case Op::linear_cross_entropy_backward:
     return linear_cross_entropy_backward(graph, node);
-  case Op::matmul:
-  case Op::matmul_backward_data:
-  case Op::matmul_backward_weight:
-    return matmul(graph, node);
   case Op::flatten:
   case Op::unflatten:
   case Op::share:
@@ -220,9 +218,9 @@ Result<Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryP
   }
 }
 
-Result<std::map<std::string, Traffic>> widening_traffic(const Graph& graph,
-                                                        gpu::PlanRegistry* plans,
-                                                        const gpu::cudnn::PlanPolicy& policy) {
+Result<std::map<std::string, Traffic>>
+widening_traffic(const Graph& graph, gpu::PlanRegistry* plans, const CompileOptions& options) {
+  const auto policy = gpu::policy_of(options);
   std::map<std::string, Traffic> units;
   for (const auto& node : graph.nodes) {
     if (node.op != Op::conv2d_backward_weight)

@@ -11,14 +11,14 @@
 namespace troupe::bench {
 
 /// Follows the memory plan and the plans as lowering does. `plans` may be null for a graph without
-/// convolutions. Errors: those of PlanRegistry::plan, for a convolution.
+/// convolutions: attention then counts as computed by the kernels of this project. Errors: those of
+/// PlanRegistry::plan, for a convolution and attention.
 Result<gpu::Traffic> node_traffic(const Graph& graph, const Node& node, const MemoryPlan& memory,
-                                  gpu::PlanRegistry* plans, const gpu::cudnn::PlanPolicy& policy);
+                                  gpu::PlanRegistry* plans, const CompileOptions& options);
 
 /// Returns, by unit, the traffic of its weight gradients' casts, which share a launch
 /// (gpu/lowering/narrow_gradients.hpp). Lacks units without casts. Parameters and errors: as above.
-Result<std::map<std::string, gpu::Traffic>> widening_traffic(const Graph& graph,
-                                                             gpu::PlanRegistry* plans,
-                                                             const gpu::cudnn::PlanPolicy& policy);
+Result<std::map<std::string, gpu::Traffic>>
+widening_traffic(const Graph& graph, gpu::PlanRegistry* plans, const CompileOptions& options);
 
 } // namespace troupe::bench

@@ -1,5 +1,5 @@
-/// Finds the fusion patterns that cuDNN has engines for, for every convolution of the benchmarked
-/// networks.
+/// Finds the patterns that cuDNN has engines for, for every convolution of the benchmarked networks
+/// and for attention of language models.
 ///
 ///   bench_gpu_probe_patterns [--proposed] PROPERTIES.json...
 ///
@@ -7,10 +7,13 @@
 /// is the number of the first cuDNN engine whose plan could be created, or a dash. With --proposed
 /// it is the first engine that heuristics propose, and no plan is created. If a CUDA driver's
 /// library, or the toolkit's stub of it, is in the loader's path, this includes engines that
-/// compile at run time.
+/// compile at run time. All engines for attention do. With the stub that the tests build
+/// (tests/gpu/driver_stub.cmake), their plans can be created, too.
+#include "bench/gpu/attention_problems.hpp"
 #include "bench/gpu/described_gpu.hpp"
 #include "bench/gpu/network_problems.hpp"
 #include "gpu/cudnn/plan_search.hpp"
+#include "gpu/lowering/attention_graph.hpp"
 
 #include <fmt/format.h>
 
@@ -78,24 +81,23 @@ const std::vector<Column> columns = {
      ends_block},
 };
 
-Result<std::string> first_engine(const Target& target, const OperationGraph& graph, bool proposed) {
+Result<std::string> first_engine(const Target& target, const OperationGraph& graph,
+                                 const PlanPolicy& policy, bool proposed) {
   if (proposed) {
-    const auto tags = proposed_engines(target, graph, PlanPolicy{});
+    const auto tags = proposed_engines(target, graph, policy);
     if (!tags)
       return failure(tags.error());
     return tags->front();
   }
-  const auto plans = find_plans(target, graph, PlanPolicy{});
+  const auto plans = find_plans(target, graph, policy);
   if (!plans)
     return failure(plans.error());
   return plans->front().tag();
 }
 
-std::string cell(const Target& target, const Column& column, const ConvolutionProblem& problem,
+std::string cell(const Target& target, const OperationGraph& graph, const PlanPolicy& policy,
                  bool proposed) {
-  if (!column.applies(problem))
-    return " ";
-  const auto tag = first_engine(target, column.make(problem), proposed);
+  const auto tag = first_engine(target, graph, policy, proposed);
   if (!tag) {
     fmt::print(stderr, "{}\n", tag.error().message);
     return "–";
@@ -115,10 +117,27 @@ void print_table(const Target& target, const char* network, const char* type,
   for (const auto& problem : problems) {
     fmt::print("| {} |", problem.to_string());
     for (const auto& column : columns)
-      fmt::print(" {} |", cell(target, column, problem, proposed));
+      fmt::print(" {} |", column.applies(problem)
+                              ? cell(target, column.make(problem), PlanPolicy{}, proposed)
+                              : " ");
     fmt::print("\n");
     std::fflush(stdout);
   }
+}
+
+void print_attention(const Target& target, const char* type,
+                     const std::vector<AttentionProblem>& problems, bool proposed) {
+  fmt::print("\n## Attention, {}, {}\n\n| batch, heads | forward | backward | deterministic "
+             "backward |\n|---|---|---|---|\n",
+             type, target.key());
+  const auto policy = attention_policy(PlanPolicy{});
+  auto deterministic = policy;
+  deterministic.deterministic = true;
+  for (const auto& problem : problems)
+    fmt::print("| {} | {} | {} | {} |\n", problem.to_string(),
+               cell(target, attention_forward(problem), policy, proposed),
+               cell(target, attention_backward(problem, false), policy, proposed),
+               cell(target, attention_backward(problem, true), deterministic, proposed));
 }
 
 Status probe(const CudnnLibrary& library, const std::string& file, bool proposed) {
@@ -137,6 +156,7 @@ Status probe(const CudnnLibrary& library, const std::string& file, bool proposed
                 proposed);
     print_table(*target, "ResNet-18, 32, batch 512", name, bench::convolutions_of(*resnet18, type),
                 proposed);
+    print_attention(*target, name, bench::probed_attention(type), proposed);
   }
   return {};
 }

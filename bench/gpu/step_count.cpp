@@ -23,11 +23,11 @@ Status check_scope(const Config& config) {
                 "only a step of one worker can be counted, but this config has {} workers; pass "
                 "--set devices.count=1 --set cluster.nodes=1",
                 config.workers());
-  if (config.train.accumulate != 1)
+  if (config.data.batch_size % config.slices() != 0)
     return fail(Errc::unsupported,
-                "only a step of one micro-batch can be counted, but this config has {}; pass --set "
-                "train.accumulate=1",
-                config.train.accumulate);
+                "a step of {} samples in {} slices of different sizes cannot be "
+                "counted",
+                config.data.batch_size, config.slices());
   return {};
 }
 
@@ -44,6 +44,10 @@ std::string kind_of(const Node& node) {
     kind += norm->add ? " + add" : "";
     kind += norm->pooled ? " + pooled" : "";
     kind += norm->add_gradient ? " + sum" : "";
+  }
+  if (const auto* const fusion = norm_fusion(node.attributes)) {
+    kind += fusion->add ? " + add" : "";
+    kind += fusion->add_gradient ? " + sum" : "";
   }
   if (const auto* const pool = std::get_if<PoolAttributes>(&node.attributes))
     kind += pool->prologue ? " + prologue" : "";
@@ -66,8 +70,12 @@ public:
     TROUPE_TRY(check_scope(config_));
     TROUPE_TRY(prepare());
     TROUPE_TRY(copies());
+    const auto before = works_.size();
     TROUPE_TRY(nodes());
     round_results();
+    for (auto work = before; work < works_.size(); ++work)
+      works_[work].traffic *= slices_;
+    sum_slices();
     TROUPE_TRY(optimize());
     return std::move(works_);
   }
@@ -76,9 +84,10 @@ private:
   Status prepare() {
     auto engine = training::cuda_options(config_, plans_);
     engine.passes.input = training::cuda_input(config_, may_augment_on_device(config_.data));
-    TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size, nn::PassMode::training,
-                                         engine.passes));
-    policy_ = gpu::policy_of(engine.compile);
+    slices_ = static_cast<int>(config_.slices());
+    TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size / slices_,
+                                         nn::PassMode::training, engine.passes));
+    compile_ = engine.compile;
     layout_ = gpu::store_parameters(model_.graph);
     elements_ =
         std::accumulate(layout_.unit_elements.begin(), layout_.unit_elements.end(), std::size_t{0});
@@ -110,10 +119,10 @@ private:
     const auto& graph = model_.graph;
     for (const auto& node : graph.nodes) {
       const auto& unit = graph.units[static_cast<std::size_t>(node.unit)];
-      TROUPE_TRY(const auto traffic, node_traffic(graph, node, model_.memory, &plans_, policy_));
+      TROUPE_TRY(const auto traffic, node_traffic(graph, node, model_.memory, &plans_, compile_));
       add(kind_of(node), graph[node.outputs[0]].name, unit, traffic);
     }
-    TROUPE_TRY(const auto casts, widening_traffic(graph, &plans_, policy_));
+    TROUPE_TRY(const auto casts, widening_traffic(graph, &plans_, compile_));
     for (const auto& [unit, traffic] : casts)
       add("widen", "weight gradients", unit, traffic);
     return {};
@@ -127,6 +136,20 @@ private:
     add("round", "statistics", "", flat(layout_.statistic_elements, 1, 1));
     for (std::size_t unit = 0; unit < layout_.unit_elements.size(); ++unit)
       add("round", "gradients", layout_.unit_names[unit], flat(layout_.unit_elements[unit], 1, 1));
+  }
+
+  /// Each slice after the first is added to the sum of the previous ones, one unit at a time; the
+  /// first one is copied (training/reducer).
+  void sum_slices() {
+    const bool rounds = stored_type(precision_) != DType::f32;
+    for (std::size_t unit = 0; slices_ > 1 && unit < layout_.unit_elements.size(); ++unit) {
+      auto traffic = flat(layout_.unit_elements[unit], 2, 1);
+      if (rounds)
+        traffic += flat(layout_.unit_elements[unit], 1, 1);
+      traffic *= slices_ - 1;
+      traffic += flat(layout_.unit_elements[unit], 1, 1);
+      add("sum of slices", "gradients", layout_.unit_names[unit], traffic);
+    }
   }
 
   /// The end of a step as training/reducer runs it for a single worker.
@@ -155,9 +178,10 @@ private:
   const Config& config_;
   gpu::PlanRegistry& plans_;
   nn::PreparedModel model_;
-  gpu::cudnn::PlanPolicy policy_;
+  CompileOptions compile_;
   StorageLayout layout_;
   std::size_t elements_ = 0; ///< of all parameters, as stored
+  int slices_ = 1;
   Precision precision_ = Precision::fp32;
   DType copied_ = DType::f32; ///< type of the copies that the optimizer writes; f32: it writes none
   std::vector<CountedWork> works_;

@@ -2,6 +2,7 @@
 // micro-batch in device memory, of images or, with --sequence, of tokens. Prints one JSON object.
 // The peer is bench/peers/gpu_train_step.py; bench/gpu/run compares them.
 #include "bench/gpu/kernel_trace.hpp"
+#include "bench/gpu/rates_json.hpp"
 #include "bench/gpu/trainer.hpp"
 
 #include <CLI/CLI.hpp>
@@ -73,6 +74,7 @@ Json profile_json(Trainer& trainer) {
                      {"unit", node.unit},
                      {"us", node.microseconds},
                      {"operations", node.traffic.operations},
+                     {"operation_class", to_string(node.traffic.operation_class)},
                      {"bytes", node.traffic.moved()}});
   return nodes;
 }
@@ -195,7 +197,9 @@ int main(int argc, char** argv) {
     result["counted"] = counted_json(trainer);
   for (const auto& [phase, seconds] : trainer.phases())
     result["startup"][phase] = seconds;
-  if (options.profile)
+  if (options.profile) {
     result["profile"] = profile_json(trainer);
+    result["rates"] = rates_json(value_or_give_up(gpu::DeviceRates::of_device(options.device)));
+  }
   fmt::print("{}\n", result.dump());
 }

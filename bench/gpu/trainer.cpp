@@ -106,6 +106,8 @@ void take_images(Config& config, const Options& options) {
 void take_tokens(Config& config, const Options& options) {
   config.model.vocabulary = options.vocabulary;
   config.model.positions = options.sequence;
+  config.model.layers = options.layers;
+  config.model.width = options.width;
   config.data.dataset = "text";
   config.data.tokenizer.path = "random";
   config.data.sequence_length = options.sequence;
@@ -119,6 +121,7 @@ Config config_of(const Options& options) {
   config.data.batch_size = options.batch;
   config.precision.mode = options.precision;
   config.devices.kind = DeviceKind::cuda;
+  config.run.deterministic = options.deterministic;
   config.devices.fusion = options.fusion;
   if (options.is_language())
     take_tokens(config, options);
@@ -206,8 +209,7 @@ std::vector<NodeTime> Trainer::profile() {
   constexpr std::size_t passes = 5;
   const auto most = graph_.nodes.size() + graph_.units.size(); // a unit may widen its gradients
   auto* const plans = device_->plans().value_or(nullptr);      // null: cuDNN is missing
-  const auto policy = gpu::policy_of(compiled_);
-  const auto widened = value_or_give_up(widening_traffic(graph_, plans, policy));
+  const auto widened = value_or_give_up(widening_traffic(graph_, plans, compiled_));
   std::vector<std::vector<double>> samples;
   std::vector<NodeTime> nodes;
   for (std::size_t pass = 0; pass < passes; ++pass) {
@@ -223,10 +225,10 @@ std::vector<NodeTime> Trainer::profile() {
       // A unit's last node has a second step if the unit widens its gradients.
       const bool widens = i > 0 && times[i].node == times[i - 1].node;
       const auto& unit = graph_.units[static_cast<std::size_t>(node.unit)];
-      nodes.push_back(
-          {times[i].name, graph_[node.outputs[0]].name, unit, 0,
-           widens ? widened.at(unit)
-                  : value_or_give_up(node_traffic(graph_, node, compiled_.memory, plans, policy))});
+      nodes.push_back({times[i].name, graph_[node.outputs[0]].name, unit, 0,
+                       widens ? widened.at(unit)
+                              : value_or_give_up(node_traffic(graph_, node, compiled_.memory, plans,
+                                                              compiled_))});
     }
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {

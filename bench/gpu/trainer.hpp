@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +24,10 @@ struct Options {
   int warmup = 10, least_steps = 20, device = 0;
   double seconds = 3;
   bool profile = false, trace = false;
-  std::int64_t sequence = 0; ///< tokens per sample of a language model; 0: samples are images
+  bool deterministic = false; ///< measures no plans
+  std::int64_t sequence = 0;  ///< tokens per sample of a language model; 0: samples are images
   std::int64_t vocabulary = 50304;
+  std::optional<std::int64_t> layers = {}, width = {}; ///< of a language model; empty: its own
 
   bool is_language() const { return sequence > 0; }
   /// Images or tokens per step.

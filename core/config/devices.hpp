@@ -20,10 +20,11 @@ enum class Engine : std::uint8_t {
 template <>
 inline constexpr auto choice_words<Engine> = word_list("fastest", "interpreter");
 
-/// On CUDA, whether batch norm is fused with the convolutions before and after it.
+/// On CUDA, whether norms are fused with the convolutions, additions and casts around them, and
+/// whether cuDNN computes attention.
 enum class Fusion : std::uint8_t {
   full,
-  basic, ///< not, for comparing
+  basic, ///< no, for comparisons
 };
 
 template <>

@@ -83,7 +83,8 @@ void add_execution(KeyList& keys, Config& c) {
            "divided by count. Results depend on it in the last bits");
   keys.add("devices.engine", c.devices.engine, "Kernels; interpreter is the slow reference");
   keys.add_hidden("devices.fusion", c.devices.fusion, {},
-                  "CUDA: full fuses batch norm with the convolutions before and after it");
+                  "CUDA: full fuses norms with the convolutions, additions and casts around them, "
+                  "and lets cuDNN compute attention");
 }
 
 void add_service(KeyList& keys, Config& c) {

@@ -8,7 +8,8 @@ namespace troupe {
 
 struct Trait {
   std::string section, name, value;
-  bool found = true; ///< false: missing, but nothing fails without it
+  bool found = true;  ///< false: missing, but nothing fails without it
+  bool usable = true; ///< false: a job that uses it fails
 };
 using Traits = std::vector<Trait>;
 

@@ -54,9 +54,14 @@ struct StorageLayout {
 struct CompileOptions {
   Engine engine = Engine::fastest;
   bool deterministic = false;
-  bool tf32 = false; ///< CUDA: products of f32 may round their operands to TF32
+  bool tf32 = false;           ///< CUDA: products of f32 may round their operands to TF32
+  bool fused_attention = true; ///< CUDA: cuDNN computes attention where it has an engine
   /// Threads of the stream that it will run on: libraries choose their blocking by it.
   int threads = 1;
+  /// CUDA: most bytes of the logits that the loss of a language model computes at a time, unless
+  /// 128 rows take more. Each chunk of logits reads the weight, and reads and writes all of its
+  /// gradient.
+  std::size_t logit_bytes = std::size_t{1} << 30;
   MemoryPlan memory;
   /// Store parameters as another executable of the same model does (evaluation during training).
   const StorageLayout* layout = nullptr;

@@ -91,9 +91,20 @@ struct BatchNormAttributes {
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
+/// Work that layer_norm and rms_norm do besides normalizing (nn/passes/fuse_norms). ops.def lists
+/// the tensors.
+struct NormFusion {
+  std::optional<DType> type = std::nullopt; ///< of y, and of dy in backward; empty: that of x
+  bool add = false; ///< forward: normalizes the sum of x and another tensor, and outputs it
+  bool add_gradient = false; ///< backward: adds another part of the gradient to dx
+  bool narrow = false;       ///< backward: outputs dx also in f16 or bf16
+  bool operator==(const NormFusion&) const = default;
+};
+
 /// Ba, Kiros & Hinton, "Layer Normalization", 2016.
 struct LayerNormAttributes {
   float eps = 1e-5f;
+  NormFusion fusion = {};
   bool operator==(const LayerNormAttributes&) const = default;
 };
 
@@ -101,11 +112,17 @@ struct LayerNormAttributes {
 /// 2019.
 struct RmsNormAttributes {
   float eps = 1e-6f;
+  NormFusion fusion = {};
   bool operator==(const RmsNormAttributes&) const = default;
 };
 
 struct MatmulAttributes {
   bool wide = false; ///< y is f32, whatever x is
+  /// matmul: y is gelu {tanh} of the product plus bias, which is also output; not with wide.
+  /// matmul_backward_data: dx is multiplied by gelu's derivative. The interpreter takes gelu of the
+  /// stored product; a device may take it before it rounds the product.
+  bool gelu = false;
+  bool bias_gradient = false; ///< only matmul_backward_weight: also outputs the sum of dy over rows
   bool operator==(const MatmulAttributes&) const = default;
 };
 
@@ -182,5 +199,13 @@ using Attributes =
                  ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
                  GeluAttributes, LayerNormAttributes, RmsNormAttributes, PositionAttributes,
                  RopeAttributes, AttentionAttributes, DropoutAttributes, MatmulAttributes>;
+
+/// Returns the fusion of layer_norm, rms_norm or one of their gradients; null for other attributes.
+inline const NormFusion* norm_fusion(const Attributes& attributes) {
+  if (const auto* const layer = std::get_if<LayerNormAttributes>(&attributes))
+    return &layer->fusion;
+  const auto* const rms = std::get_if<RmsNormAttributes>(&attributes);
+  return rms ? &rms->fusion : nullptr;
+}
 
 } // namespace troupe

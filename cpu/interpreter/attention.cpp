@@ -48,6 +48,7 @@ void add_times(double* sum, double factor, const double* values, std::size_t ele
 /// One query: its row, the first row that it attends to, and its heads.
 struct Query {
   std::size_t row, first, head, kv_head, head_dim;
+  std::size_t scalar; ///< index of its scalar in (sequences, heads, sequence)
   double scale;
 
   double score(const AttentionInputs& from, std::size_t key) const {
@@ -65,7 +66,8 @@ void for_each_query(const AttentionAttributes& a, std::size_t rows, Visit visit)
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t head = 0; head < heads; ++head)
       visit(Query{row, row / sequence * sequence, head, head / shared,
-                  static_cast<std::size_t>(a.head_dim), scale});
+                  static_cast<std::size_t>(a.head_dim),
+                  (row / sequence * heads + head) * sequence + row % sequence, scale});
 }
 
 /// Adds the mean of values, weighted by the softmax of scores, to y; returns the logarithm of the
@@ -113,14 +115,14 @@ Status causal_attention(const Operands& operands) {
   const auto from = attention_inputs(a, tensors);
   const auto rows = operands.input(0).shape.size(0);
   const auto width = static_cast<std::size_t>(a.heads * a.head_dim);
-  Values y(rows * width), log_sum_exp;
+  Values y(rows * width), log_sum_exp(rows * static_cast<std::size_t>(a.heads));
   for_each_query(a, rows, [&](const Query& q) {
     Values scores;
     for (std::size_t key = q.first; key <= q.row; ++key)
       scores.push_back(q.score(from, key));
-    log_sum_exp.push_back(
+    log_sum_exp[q.scalar] =
         attend(scores, &y[q.row * width + q.head * q.head_dim], q.head_dim,
-               [&](std::size_t i) { return from.v.row(q.first + i, q.kv_head, q.head_dim); }));
+               [&](std::size_t i) { return from.v.row(q.first + i, q.kv_head, q.head_dim); });
   });
   operands.write(0, y);
   operands.write(1, log_sum_exp);
@@ -178,7 +180,7 @@ Status causal_attention_backward(const Operands& operands) {
     const double* const d = dys.row(q.row, q.head, dim);
     const double mean = dot(d, ys.row(q.row, q.head, dim), dim);
     for (std::size_t key = q.first; key <= q.row; ++key) {
-      const double p = std::exp(q.score(from, key) - log_sum_exp[q.row * heads + q.head]);
+      const double p = std::exp(q.score(from, key) - log_sum_exp[q.scalar]);
       const double ds = p * (dot(d, from.v.row(key, q.kv_head, dim), dim) - mean) * q.scale;
       add_times(to.v.row(key, q.kv_head, dim), p, d, dim);
       add_times(to.q.row(q.row, q.head, dim), ds, from.k.row(key, q.kv_head, dim), dim);

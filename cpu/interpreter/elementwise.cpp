@@ -1,10 +1,10 @@
 #include "core/device/dropout_math.hpp"
+#include "cpu/interpreter/detail/gelu.hpp"
 #include "cpu/interpreter/ops.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numbers>
 
 namespace troupe::cpu {
 
@@ -38,25 +38,6 @@ Status write_each_of_two(const Operands& operands, Function function) {
   std::ranges::transform(y, operands.read(1), y.begin(), function);
   operands.write(0, y);
   return {};
-}
-
-/// Value and derivative at x of x * p(x).
-struct Gelu {
-  double value, slope;
-};
-
-Gelu exact_gelu(double x) {
-  const double p = std::erfc(-x / std::numbers::sqrt2) / 2;
-  const double density = std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return {x * p, p + x * density};
-}
-
-Gelu tanh_gelu(double x) {
-  constexpr double cubic = 0.044715;
-  const double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi; // sqrt(2 / pi)
-  const double t = std::tanh(factor * (x + cubic * x * x * x));
-  const double p = (1 + t) / 2;
-  return {x * p, p + x * (1 - t * t) / 2 * factor * (1 + 3 * cubic * x * x)};
 }
 
 Gelu gelu_of(const Operands& operands, double x) {

@@ -1,12 +1,44 @@
 #include "cpu/interpreter/ops.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace troupe::cpu {
 
+namespace {
+
+/// Returns x; with `add`, x plus the addend, rounded to x's type, which it also writes.
+Values read_rows(const Operands& operands, bool add) {
+  auto x = operands.read(0);
+  if (!add)
+    return x;
+  std::ranges::transform(x, operands.read(operands.inputs() - 1), x.begin(),
+                         [dtype = operands.input(0).dtype](double value, double addend) {
+                           return round_to(dtype, value + addend);
+                         });
+  operands.write(operands.outputs() - 1, x);
+  return x;
+}
+
+/// Adds the other part of the gradient to dx as if dx were stored. Writes dx in each of its types.
+void write_gradient(const Operands& operands, const NormFusion& fusion, Values dx) {
+  if (fusion.add_gradient)
+    std::ranges::transform(dx, operands.read(operands.inputs() - 1), dx.begin(),
+                           [dtype = operands.output(0).dtype](double part, double other) {
+                             return round_to(dtype, part) + other;
+                           });
+  operands.write(0, dx);
+  if (fusion.narrow)
+    operands.write(operands.outputs() - 1, dx);
+}
+
+} // namespace
+
 Status layer_norm(const Operands& operands) {
-  const double eps = double{operands.attributes<LayerNormAttributes>().eps};
-  auto y = operands.read(0);
+  const auto& attributes = operands.attributes<LayerNormAttributes>();
+  const double eps = double{attributes.eps};
+  auto y = read_rows(operands, attributes.fusion.add);
   const auto scale = operands.read(1), shift = operands.read(2);
   const auto width = scale.size();
   const auto columns = static_cast<double>(width);
@@ -52,15 +84,16 @@ Status layer_norm_backward(const Operands& operands) {
       dx[row * width + c] =
           inv_std[row] * (dy[row * width + c] * scale[c] - mean_g - normalized(c) * mean_gx);
   }
-  operands.write(0, dx);
+  write_gradient(operands, operands.attributes<LayerNormAttributes>().fusion, std::move(dx));
   operands.write(1, dscale);
   operands.write(2, dshift);
   return {};
 }
 
 Status rms_norm(const Operands& operands) {
-  const double eps = double{operands.attributes<RmsNormAttributes>().eps};
-  auto y = operands.read(0);
+  const auto& attributes = operands.attributes<RmsNormAttributes>();
+  const double eps = double{attributes.eps};
+  auto y = read_rows(operands, attributes.fusion.add);
   const auto scale = operands.read(1);
   const auto width = scale.size();
   Values inv_rms(y.size() / width);
@@ -96,7 +129,7 @@ Status rms_norm_backward(const Operands& operands) {
       dx[i] = inv_rms[row] * (dy[i] * scale[c] - x[i] * inv_rms[row] * mean);
     }
   }
-  operands.write(0, dx);
+  write_gradient(operands, operands.attributes<RmsNormAttributes>().fusion, std::move(dx));
   operands.write(1, dscale);
   return {};
 }

@@ -1,8 +1,33 @@
+#include "cpu/interpreter/detail/gelu.hpp"
 #include "cpu/interpreter/ops.hpp"
 
 namespace troupe::cpu {
 
-// y[n][o] = sum over i of x[n][i] * weight[o][i], plus bias[o]
+namespace {
+
+Values sum_rows(const Values& rows, std::size_t columns) {
+  Values sums(columns);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    sums[i % columns] += rows[i];
+  return sums;
+}
+
+bool has_gelu(const Operands& operands) {
+  const auto* const attributes = operands.attributes_or_null<MatmulAttributes>();
+  return attributes && attributes->gelu;
+}
+
+/// Writes the product as gelu's input, and gelu of it as stored.
+void write_with_gelu(const Operands& operands, Values y) {
+  operands.write(1, y);
+  for (auto& value : y)
+    value = tanh_gelu(round_to(operands.output(1).dtype, value)).value;
+  operands.write(0, y);
+}
+
+} // namespace
+
+// y[n][o] = sum over i of x[n][i] * weight[o][i], plus bias[o]; with gelu, gelu of that
 Status matmul(const Operands& operands) {
   const auto x = operands.read(0), weight = operands.read_weight(1, 0);
   const auto shift = operands.inputs() == 3 ? operands.read(2) : Values{};
@@ -16,7 +41,10 @@ Status matmul(const Operands& operands) {
         sum += x[n * in + i] * weight[o * in + i];
       y[n * out + o] = sum;
     }
-  operands.write(0, y);
+  if (has_gelu(operands))
+    write_with_gelu(operands, std::move(y));
+  else
+    operands.write(0, y);
   return {};
 }
 
@@ -29,6 +57,9 @@ Status matmul_backward_data(const Operands& operands) {
     for (std::size_t o = 0; o < out; ++o)
       for (std::size_t i = 0; i < in; ++i)
         dx[n * in + i] += dy[n * out + o] * weight[o * in + i];
+  const auto gelu_input = has_gelu(operands) ? operands.read(2) : Values{};
+  for (std::size_t i = 0; i < gelu_input.size(); ++i)
+    dx[i] *= tanh_gelu(gelu_input[i]).slope;
   operands.write(0, dx);
   return {};
 }
@@ -43,6 +74,8 @@ Status matmul_backward_weight(const Operands& operands) {
       for (std::size_t i = 0; i < in; ++i)
         dweight[o * in + i] += dy[n * out + o] * x[n * in + i];
   operands.write(0, dweight);
+  if (operands.outputs() == 2)
+    operands.write(1, sum_rows(dy, out));
   return {};
 }
 
@@ -56,11 +89,7 @@ Status bias(const Operands& operands) {
 }
 
 Status bias_backward(const Operands& operands) {
-  const auto dy = operands.read(0);
-  Values dbias(operands.input(0).shape.size(1));
-  for (std::size_t i = 0; i < dy.size(); ++i)
-    dbias[i % dbias.size()] += dy[i];
-  operands.write(0, dbias);
+  operands.write(0, sum_rows(operands.read(0), operands.input(0).shape.size(1)));
   return {};
 }
 

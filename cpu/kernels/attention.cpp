@@ -101,7 +101,7 @@ void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, floa
         const auto [most, sum] = attended.exponentiate();
         inverse[row] = 1.0f / sum;
         if (a.log_sum_exp)
-          a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
+          a.log_sum_exp[head * s.sequence + query + row] = most + __builtin_logf(sum);
       }
       multiply(Product<float>{scores, apart, values, n.keys * group, y, distance}, t.rows, t.keys,
                n.dim);
@@ -147,7 +147,7 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
                t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
         const auto probabilities = scores_of(p, row, t).attended(query + row + 1);
-        const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
+        const float total = a.log_sum_exp[head * s.sequence + query + row];
         probabilities.for_each([&](float score) { return exponential(score - total); });
         const float mean =
             row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);

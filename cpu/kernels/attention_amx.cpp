@@ -101,7 +101,7 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
         const auto [most, sum] = exponentiate(of, row, s.first + query + row + 1, n.scale, p);
         inverse[row] = 1.0f / sum;
         if (a.log_sum_exp)
-          a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
+          a.log_sum_exp[head * s.sequence + query + row] = most + __builtin_logf(sum);
       }
       for (std::size_t row = t.rows; row < rows; ++row)
         clear(of, row, p);
@@ -209,7 +209,7 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>&
         return {.scores = p.row(row).attended(query + row + 1),
                 .gradients = d.row(row),
                 .scale = n.scale,
-                .total = a.log_sum_exp[(query + row) * s.row_heads + head],
+                .total = a.log_sum_exp[head * s.sequence + query + row],
                 .mean = row_product(dys.first + row * dys.distance, ys.first + row * ys.distance,
                                     s.head_dim)};
       };

@@ -58,7 +58,7 @@ struct Rotation {
 /// The heads of one sequence that share keys and values. Distances are from row to row.
 struct AttentionShape {
   std::size_t sequence, head_dim, heads;
-  std::size_t q_distance, kv_distance, y_distance, row_heads; ///< row_heads: of log_sum_exp
+  std::size_t q_distance, kv_distance, y_distance;
   std::size_t first = 0; ///< position of the first query; keys and values begin at position 0
 };
 template <class T, class Cached = T>
@@ -66,7 +66,7 @@ struct AttentionHeads {
   const T* q;
   const Cached *k, *v;
   T* y;
-  float* log_sum_exp; ///< may be null
+  float* log_sum_exp; ///< (heads, sequence); may be null
 };
 /// The heads of one row that share keys and values. Rows of keys and values are contiguous.
 template <class T>
@@ -80,7 +80,7 @@ struct AttentionRow {
 template <class T>
 struct AttentionGradients {
   const T *dy, *q, *k, *v, *y;
-  const float* log_sum_exp;
+  const float* log_sum_exp; ///< (heads, sequence)
   T *dq, *dk, *dv;
 };
 

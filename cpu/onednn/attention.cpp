@@ -34,8 +34,7 @@ public:
             .heads = size(a_.heads / a_.kv_heads),
             .q_distance = in_one_ ? all : q,
             .kv_distance = in_one_ ? all : kv,
-            .y_distance = q,
-            .row_heads = size(a_.heads)};
+            .y_distance = q};
   }
   /// Offset of a part's queries, and of its keys in a tensor of only keys.
   std::size_t q(std::size_t part) const { return row(part) * shape().q_distance + column(part); }
@@ -44,7 +43,7 @@ public:
   }
   std::size_t y(std::size_t part) const { return row(part) * shape().y_distance + column(part); }
   std::size_t log_sum_exp(std::size_t part) const {
-    return row(part) * size(a_.heads) + head(part) * shape().heads;
+    return part * shape().heads * size(a_.sequence);
   }
   /// Where keys and values begin in a tensor that has all three.
   std::size_t first_k() const { return in_one_ ? size(a_.heads * a_.head_dim) : 0; }

@@ -39,7 +39,14 @@ void add_rows(const NodeFrame& frame, std::size_t width, std::size_t row, std::s
                                      .dshift = layer ? sums + width : nullptr});
 }
 
+/// Other devices ask for fused norms (nn/passes/fuse_norms).
+bool is_fused(const Node& node) {
+  return *norm_fusion(node.attributes) != NormFusion{};
+}
+
 Result<StepPtr> lower_norm(const Lowering& lowering, const Node& node, float eps) {
+  if (is_fused(node))
+    return failure(unsupported(lowering.graph, node));
   const auto& x = lowering.graph[node.inputs[0]];
   const RowShape shape{x};
   return with_element(x.dtype, [&]<class T>(T) {
@@ -73,6 +80,8 @@ Result<StepPtr> lower_rms_norm(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) {
+  if (is_fused(node))
+    return failure(unsupported(lowering.graph, node));
   const auto& x = lowering.graph[node.inputs[1]];
   const RowShape shape{x};
   // of all columns of every output but dx

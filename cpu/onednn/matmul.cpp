@@ -107,9 +107,18 @@ bool adds_bias(const Lowering& lowering, const Node& node) {
   return lowering.compute_type(y.dtype) == DType::bf16 && !suits_row_products(lowering, node);
 }
 
+/// Other devices ask for products with gelu or a bias's gradient (nn/passes/fuse_linear).
+Status expect_plain(const Lowering& lowering, const Node& node) {
+  const auto* const attributes = std::get_if<MatmulAttributes>(&node.attributes);
+  if (attributes && (attributes->gelu || attributes->bias_gradient))
+    return failure(unsupported(lowering.graph, node));
+  return {};
+}
+
 /// `y`: y or dy. `weight`: weight or dweight.
 Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction direction, TensorId y,
                              TensorId weight) {
+  TROUPE_TRY(expect_plain(lowering, node));
   const auto& rows = lowering.graph[y];
   const auto& shape = lowering.graph[weight].shape;
   return lower_product(lowering, node,
@@ -140,6 +149,7 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 }
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
+  TROUPE_TRY(expect_plain(lowering, node));
   const auto y = node.outputs[0];
   TROUPE_TRY(auto step, suits_row_products(lowering, node)
                             ? lower_row_products(lowering, node)

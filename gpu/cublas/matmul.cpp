@@ -2,7 +2,6 @@
 
 #include "core/fail.hpp"
 #include "gpu/device_guard.hpp"
-#include "gpu/kernels/elementwise.hpp"
 
 #include <fmt/format.h>
 
@@ -15,8 +14,7 @@ namespace {
 
 /// Alignment of run()'s matrices, in bytes. The heuristics assume 256 by default.
 constexpr std::uint32_t matrix_alignment = 64;
-/// Placeholder for a bias while algorithms are chosen; never read.
-const float* const aligned_address = reinterpret_cast<const float*>(std::uintptr_t{256});
+constexpr std::uintptr_t bias_alignment = 16;
 
 cudaDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -54,6 +52,27 @@ Mapping mapping(const MatmulOptions& o) {
   return {x, y, weight, CUBLAS_OP_N, CUBLAS_OP_T};
 }
 
+/// Addresses that the epilogue uses.
+struct EpilogueMemory {
+  void* bias;
+  void* gelu_input;
+};
+
+/// Placeholders while algorithms are chosen. They are never read, but the library takes the
+/// alignment from them.
+const EpilogueMemory placeholders{reinterpret_cast<void*>(bias_alignment),
+                                  reinterpret_cast<void*>(std::uintptr_t{matrix_alignment})};
+
+cublasLtEpilogue_t epilogue_of(const MatmulOptions& o) {
+  if (o.bias && o.product == Product::backward_weight)
+    return CUBLASLT_EPILOGUE_BGRADB;
+  if (!o.gelu)
+    return o.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  if (o.product == Product::backward_data)
+    return CUBLASLT_EPILOGUE_DGELU;
+  return o.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+}
+
 template <class Pointer>
 using Owned = std::shared_ptr<std::remove_pointer_t<Pointer>>;
 
@@ -64,12 +83,11 @@ struct Matmul::Plan {
   std::shared_ptr<CublasLt> handle; ///< declared first: it must outlive the descriptors
   MatmulOptions options;
   Mapping map;
-  Owned<cublasLtMatmulDesc_t> operation; ///< used by run() unless a bias is fused
+  Owned<cublasLtMatmulDesc_t> operation; ///< used by run() unless the epilogue has addresses
   Owned<cublasLtMatrixLayout_t> a, b, result;
 
-  bool fused_bias() const { return options.bias && options.result == DType::f32; }
   Result<Owned<cublasLtMatrixLayout_t>> layout(const Layout& matrix, DType dtype) const;
-  Result<Owned<cublasLtMatmulDesc_t>> operation_with(const float* bias) const;
+  Result<Owned<cublasLtMatmulDesc_t>> operation_with(const EpilogueMemory& memory) const;
   Result<std::vector<cublasLtMatmulAlgo_t>> algorithms(int most) const;
 };
 
@@ -84,7 +102,8 @@ Result<Owned<cublasLtMatrixLayout_t>> Matmul::Plan::layout(const Layout& matrix,
   return Owned<cublasLtMatrixLayout_t>{made, library.destroy_layout};
 }
 
-Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bias) const {
+Result<Owned<cublasLtMatmulDesc_t>>
+Matmul::Plan::operation_with(const EpilogueMemory& memory) const {
   const auto& library = handle->library();
   const auto compute = options.tf32 && options.operands == DType::f32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                                       : CUBLAS_COMPUTE_32F;
@@ -98,10 +117,15 @@ Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bi
   };
   TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, map.transpose_a));
   TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, map.transpose_b));
-  if (fused_bias()) {
-    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
-    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F));
-    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
+  TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(options)));
+  if (options.bias) {
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(options.result)));
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias));
+  }
+  if (options.gelu) {
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, type_of(options.result)));
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, map.result.rows));
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, memory.gelu_input));
   }
   return described;
 }
@@ -139,9 +163,9 @@ Result<std::vector<cublasLtMatmulAlgo_t>> Matmul::Plan::algorithms(int most) con
 std::string to_string(const MatmulOptions& o) {
   constexpr const char* names[] = {"forward", "backward data", "backward weight"};
   const bool converts = o.result != o.operands;
-  return fmt::format("product {} {}x{} -> {} {}{}{}{}", names[static_cast<int>(o.product)], o.rows,
-                     o.in, o.out, to_string(o.operands), converts ? " -> f32" : "",
-                     o.tf32 ? ", tf32" : "", o.bias ? ", bias" : "");
+  return fmt::format("product {} {}x{} -> {} {}{}{}{}{}", names[static_cast<int>(o.product)],
+                     o.rows, o.in, o.out, to_string(o.operands), converts ? " -> f32" : "",
+                     o.tf32 ? ", tf32" : "", o.bias ? ", bias" : "", o.gelu ? ", gelu" : "");
 }
 
 Result<std::shared_ptr<CublasLt>> CublasLt::create(const CublasLtLibrary& library, int device) {
@@ -170,13 +194,15 @@ Result<std::shared_ptr<const Matmul::Plan>> Matmul::describe(std::shared_ptr<Cub
   if (options.result != DType::f32 && options.result != options.operands)
     return fail(Errc::unsupported, "a product of {} cannot produce {}", to_string(options.operands),
                 to_string(options.result));
-  if (options.bias && options.product != Product::forward)
-    return fail(Errc::internal, "only a forward product has a bias");
+  if (options.bias && options.product == Product::backward_data)
+    return fail(Errc::internal, "a product of a gradient of data has no bias");
+  if (options.gelu && options.product == Product::backward_weight)
+    return fail(Errc::internal, "a product of a weight's gradient has no gelu");
   auto plan = std::make_shared<Plan>();
   plan->handle = std::move(handle);
   plan->options = options;
   plan->map = mapping(options);
-  TROUPE_TRY(plan->operation, plan->operation_with(aligned_address));
+  TROUPE_TRY(plan->operation, plan->operation_with(placeholders));
   TROUPE_TRY(plan->a, plan->layout(plan->map.a, options.operands));
   TROUPE_TRY(plan->b, plan->layout(plan->map.b, options.operands));
   TROUPE_TRY(plan->result, plan->layout(plan->map.result, options.result));
@@ -222,36 +248,31 @@ std::string Matmul::tag() const {
                      attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
 }
 
-/// The address of a bias is part of the description, so each run with a bias creates its own. That
-/// takes the library less than a microsecond, and runs of several threads stay independent.
-Status Matmul::run(cudaStream_t stream, const void* first, const void* second, const float* bias,
-                   void* result, void* workspace) const {
-  const auto& plan = *plan_;
-  const auto& o = plan.options;
-  auto operation = plan.operation;
-  if (plan.fused_bias()) {
-    TROUPE_TRY(operation, plan.operation_with(bias));
+/// The addresses of an epilogue are part of the description, so each run with an epilogue creates
+/// its own. That takes the library less than a microsecond, and runs of several threads stay
+/// independent.
+Status Matmul::run(cudaStream_t stream, const MatmulMemory& memory) const {
+  const auto& o = plan_->options;
+  auto operation = plan_->operation;
+  if (o.bias || o.gelu) {
+    TROUPE_TRY(operation, plan_->operation_with({memory.bias, memory.gelu_input}));
   }
-  TROUPE_TRY(multiply(stream, operation.get(), first, second, 0, result, workspace));
-  if (o.bias && !plan.fused_bias())
-    launch_bias(stream, o.result, result, bias, result, o.rows, o.out);
-  return {};
+  return multiply(stream, operation.get(), 0, memory);
 }
 
-Status Matmul::add(cudaStream_t stream, const void* first, const void* second, void* result,
-                   void* workspace) const {
-  return multiply(stream, plan_->operation.get(), first, second, 1, result, workspace);
+Status Matmul::add(cudaStream_t stream, const MatmulMemory& memory) const {
+  return multiply(stream, plan_->operation.get(), 1, memory);
 }
 
-Status Matmul::multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, const void* first,
-                        const void* second, float kept, void* result, void* workspace) const {
+Status Matmul::multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, float kept,
+                        const MatmulMemory& memory) const {
   const auto& plan = *plan_;
   constexpr float one = 1;
-  return plan.handle->check(plan.handle->library().matmul(plan.handle->handle(), operation, &one,
-                                                          second, plan.a.get(), first, plan.b.get(),
-                                                          &kept, result, plan.result.get(), result,
-                                                          plan.result.get(), &algorithm_, workspace,
-                                                          plan.options.workspace_bytes, stream),
+  return plan.handle->check(plan.handle->library().matmul(
+                                plan.handle->handle(), operation, &one, memory.second, plan.a.get(),
+                                memory.first, plan.b.get(), &kept, memory.result, plan.result.get(),
+                                memory.result, plan.result.get(), &algorithm_, memory.workspace,
+                                plan.options.workspace_bytes, stream),
                             "a matrix product");
 }
 

@@ -49,13 +49,30 @@ struct MatmulOptions {
   DType operands = DType::f32; ///< both factors: f32, f16, bf16
   DType result = DType::f32;   ///< f32, or the type of the operands
   bool tf32 = false;           ///< f32 operands are rounded to tf32
-  bool bias = false; ///< f32; only for forward. Takes a second launch if the result is not f32
+  /// Forward: adds a bias (out). Backward weight: also writes the bias's gradient, the sum of dy
+  /// over rows. Not for backward data.
+  bool bias = false;
+  /// Applies GELU's tanh form in the product's epilogue. A forward product also writes GELU's
+  /// input; backward data multiplies dx by GELU's derivative at that input. Not for
+  /// backward_weight. The result has the type of the operands, and the number of its columns is a
+  /// multiple of 8.
+  bool gelu = false;
   std::size_t workspace_bytes = 0; ///< size of the workspace that run() gets
 };
 
-/// For example "product forward 128x2048 -> 1000 f16 -> f32, bias": rows, in and out, then the
-/// types.
+/// For example "product forward 128x2048 -> 1000 f16 -> f32, bias, gelu": rows, in and out, then
+/// the types.
 std::string to_string(const MatmulOptions& options);
+
+/// Addresses of a product's operands. Matrices are 64-byte aligned, and the heuristics are told so:
+/// shards have no larger alignment (training/flat_plan.hpp), nor do buckets of 3, 5, 6 or 7 shards.
+struct MatmulMemory {
+  const void *first, *second; ///< in the order of Product's comments
+  void* result;
+  void* workspace;            ///< options.workspace_bytes, 256-byte aligned
+  void* bias = nullptr;       ///< with options.bias: in the result's type, 16-byte aligned
+  void* gelu_input = nullptr; ///< with options.gelu: a matrix like the result; backward reads it
+};
 
 /// One product of fixed shape with one of the library's algorithms. Thread-safe; copies share the
 /// product's description.
@@ -75,16 +92,10 @@ public:
   /// For messages: "algorithm 66 tile=20 stages=35 splitk=1".
   std::string tag() const;
 
-  /// Enqueues the product. `first` and `second` are in the order of Product's comments. `bias` is
-  /// null unless options.bias is set; it is 16-byte aligned. `workspace` has
-  /// options.workspace_bytes and is 256-byte aligned. Matrices are 64-byte aligned, and the
-  /// heuristics are told so: shards have no larger alignment (training/flat_plan.hpp), nor do
-  /// buckets of 3, 5, 6 or 7 shards.
-  Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
-             void* result, void* workspace) const;
-  /// As run(), but adds the product to the result. Not for products with a bias.
-  Status add(cudaStream_t stream, const void* first, const void* second, void* result,
-             void* workspace) const;
+  /// Enqueues the product.
+  Status run(cudaStream_t stream, const MatmulMemory& memory) const;
+  /// As run(), but adds the product to the result. Not for products with a bias or GELU.
+  Status add(cudaStream_t stream, const MatmulMemory& memory) const;
 
 private:
   struct Plan;
@@ -93,8 +104,8 @@ private:
   static Result<std::shared_ptr<const Plan>> describe(std::shared_ptr<CublasLt> handle,
                                                       const MatmulOptions& options);
   /// result = product + result * `kept`.
-  Status multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, const void* first,
-                  const void* second, float kept, void* result, void* workspace) const;
+  Status multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, float kept,
+                  const MatmulMemory& memory) const;
 
   std::shared_ptr<const Plan> plan_;
   cublasLtMatmulAlgo_t algorithm_;

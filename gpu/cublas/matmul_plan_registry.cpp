@@ -9,9 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <numeric>
 
 namespace troupe::gpu {
 
@@ -33,10 +34,17 @@ Result<std::string> name_of(int device, const CublasLtLibrary& library) {
                      properties.minor, driver, library.version());
 }
 
-/// Each operand gets as much as the largest needs.
-std::size_t operand_bytes(const MatmulOptions& o) {
-  return aligned(static_cast<std::size_t>(std::max({o.rows * o.in, o.out * o.in, o.rows * o.out})) *
-                 sizeof(float));
+/// Bytes of the operands, in the order of MatmulMemory without the workspace.
+std::array<std::size_t, 5> operand_bytes(const MatmulOptions& o) {
+  const auto of = [](std::int64_t elements, DType type) {
+    return aligned(static_cast<std::size_t>(elements) * size_of(type));
+  };
+  const auto x = o.rows * o.in, y = o.rows * o.out, weight = o.out * o.in;
+  const bool forward = o.product == Product::forward,
+             of_weight = o.product == Product::backward_weight;
+  const auto result = of(forward ? y : of_weight ? weight : x, o.result);
+  return {of(forward ? x : y, o.operands), of(of_weight ? x : weight, o.operands), result,
+          of(o.bias ? o.out : 0, o.result), o.gelu ? result : 0};
 }
 
 constexpr std::size_t digits = 16; ///< per word
@@ -123,21 +131,23 @@ std::string MatmulPlanRegistry::key_of(const MatmulOptions& options) const {
 Result<ChosenMatmul> MatmulPlanRegistry::measured(const MatmulOptions& options) const {
   const auto start = Clock::now();
   TROUPE_TRY(auto candidates, Matmul::candidates(handle_, options, measured_candidates));
-  const auto bytes = operand_bytes(options);
-  constexpr std::size_t operands = 4; // first, second, bias, result; the workspace follows them
+  const auto sizes = operand_bytes(options);
+  const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
   TROUPE_TRY(const auto memory,
-             device_.allocate(operands * bytes + options.workspace_bytes, MemoryKind::workspace));
-  const auto at = [&](std::size_t i) { return memory->data() + i * bytes; };
-  const auto* const bias = options.bias ? reinterpret_cast<const float*>(at(2)) : nullptr;
+             device_.allocate(bytes + options.workspace_bytes, MemoryKind::workspace));
+  const auto at = [&](std::size_t operand) {
+    return std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(operand),
+                           memory->data());
+  };
+  const MatmulMemory on{at(0), at(1), at(2), at(sizes.size()), at(3), at(4)};
   const auto stream = device_.create_stream({.name = "measure"});
   const auto raw = cuda_stream(*stream).handle();
-  TROUPE_TRY(wake_up(raw, at(0), operands * bytes));
-  TROUPE_TRY(fill_with_random_halves(device_, *stream, at(0), operands * bytes));
+  TROUPE_TRY(wake_up(raw, at(0), bytes));
+  TROUPE_TRY(fill_with_random_halves(device_, *stream, at(0), bytes));
   std::vector<Result<double>> times;
   times.reserve(candidates.size());
   for (const auto& matmul : candidates)
-    times.push_back(least_microseconds(
-        raw, [&] { return matmul.run(raw, at(0), at(1), bias, at(3), at(operands)); }));
+    times.push_back(least_microseconds(raw, [&] { return matmul.run(raw, on); }));
   TROUPE_TRY(const auto best, fastest(times));
   ChosenMatmul chosen{std::move(candidates[best]), *times[best]};
   const auto kept = store(options, chosen);

@@ -24,7 +24,7 @@ Result<double> measure_microseconds(const Target& target, const Plan& plan, cuda
     return fail(Errc::out_of_memory, "{} needs {} bytes of workspace, but {} are available",
                 plan.tag(), plan.workspace_bytes(), buffers.workspace_bytes);
   TROUPE_TRY(target.use_stream(stream));
-  TROUPE_TRY(const auto pack, variant_pack(target.library(), buffers.bindings, buffers.workspace));
+  TROUPE_TRY(const auto pack, plan.pack(target, buffers.bindings, buffers.workspace));
   return least_microseconds(stream, [&] { return plan.execute(target, pack); });
 }
 

@@ -18,7 +18,7 @@ constexpr std::int64_t alignment = 16;
 using Pair = std::array<std::int64_t, 2>;
 
 Result<Descriptor> lower_tensor(const CudnnLibrary& library, const TensorSpec& tensor) {
-  const auto strides = channels_last_strides(tensor.dims);
+  const auto strides = tensor.layout();
   DescriptorBuilder builder(library, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
                             fmt::format("tensor {}", tensor.uid));
   builder.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.uid)
@@ -28,7 +28,14 @@ Result<Descriptor> lower_tensor(const CudnnLibrary& library, const TensorSpec& t
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
   if (tensor.is_virtual)
     builder.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+  if (tensor.value)
+    builder.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
   return builder.finalize();
+}
+
+/// Returns the type that a pointwise function computes in.
+cudnnDataType_t math_type(cudnnPointwiseMode_t mode) {
+  return mode == CUDNN_POINTWISE_CMP_GE ? CUDNN_DATA_BOOLEAN : compute_type;
 }
 
 /// Lowers operations one by one; keeps the tensors, which operations share.
@@ -104,7 +111,7 @@ public:
     TROUPE_TRY(auto function,
                DescriptorBuilder(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "pointwise")
                    .set(CUDNN_ATTR_POINTWISE_MODE, op.mode)
-                   .set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute_type)
+                   .set(CUDNN_ATTR_POINTWISE_MATH_PREC, math_type(op.mode))
                    .finalize());
     const auto& kept = keep(std::move(function));
     DescriptorBuilder builder(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
@@ -120,7 +127,56 @@ public:
       builder.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensor(op.b))
           .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1.0f)
           .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, op.b_factor);
+    if (op.t != 0)
+      builder.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensor(op.t));
     return builder.finalize();
+  }
+
+  Result<Descriptor> operator()(const GenIndexOp& op) {
+    TROUPE_TRY(auto function,
+               DescriptorBuilder(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "index")
+                   .set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_GEN_INDEX)
+                   .set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute_type)
+                   .set(CUDNN_ATTR_POINTWISE_AXIS, op.axis)
+                   .finalize());
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, "index")
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(function)))
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensor(op.y))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const MatmulOp& op) {
+    TROUPE_TRY(auto product,
+               DescriptorBuilder(library_, CUDNN_BACKEND_MATMUL_DESCRIPTOR, "matrix product")
+                   .set(CUDNN_ATTR_MATMUL_COMP_TYPE, compute_type)
+                   .finalize());
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, "matrix product")
+        .set(CUDNN_ATTR_OPERATION_MATMUL_DESC, keep(std::move(product)))
+        .set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, tensor(op.a))
+        .set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, tensor(op.b))
+        .set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, tensor(op.c))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const ReductionOp& op) {
+    TROUPE_TRY(auto reduction,
+               DescriptorBuilder(library_, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, "reduction")
+                   .set(CUDNN_ATTR_REDUCTION_OPERATOR, op.mode)
+                   .set(CUDNN_ATTR_REDUCTION_COMP_TYPE, compute_type)
+                   .finalize());
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, "reduction")
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, keep(std::move(reduction)))
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensor(op.y))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const TransposeOp& op) {
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, "transpose")
+        .set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, tensor(op.y))
+        .finalize();
   }
 
   Result<Descriptor> operator()(const GenStatsOp& op) {
@@ -179,6 +235,7 @@ Result<LoweredGraph> lower_all(const Target& target, const OperationGraph& graph
     builder.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
   TROUPE_TRY(lowered.graph, builder.finalize());
   lowered.parts = lowering.take_parts();
+  lowered.own = OwnTensors{graph};
   return lowered;
 }
 

@@ -1,6 +1,7 @@
 #include "gpu/cudnn/plan.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/alignment.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -86,20 +87,22 @@ Result<Plan> Plan::from_configuration(const Target& target,
   builder.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   TROUPE_TRY(auto plan, finalize(target, builder, std::move(tag)));
+  plan.own_ = graph->own;
   plan.graph_ = std::move(graph);
   plan.compiled_ = compiles_at_run_time(target, configuration);
   plan.configuration_ = std::move(configuration);
   return plan;
 }
 
-Result<Plan> Plan::from_json(const Target& target, const std::string& json, std::string tag,
-                             bool compiled) {
+Result<Plan> Plan::from_json(const Target& target, const OperationGraph& graph,
+                             const std::string& json, std::string tag, bool compiled) {
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
                             "plan from JSON");
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   builder.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
               std::span<const char>(json.c_str(), json.size() + 1));
   TROUPE_TRY(auto plan, finalize(target, builder, std::move(tag)));
+  plan.own_ = OwnTensors{graph};
   plan.compiled_ = compiled;
   return plan;
 }
@@ -109,7 +112,7 @@ Result<Plan> Plan::finalize(const Target& target, DescriptorBuilder& builder, st
   TROUPE_TRY(plan.plan_, builder.finalize());
   TROUPE_TRY(const auto bytes,
              single<std::int64_t>(target, plan.plan_, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
-  plan.workspace_bytes_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
+  plan.engine_workspace_bytes_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
   plan.tag_ = std::move(tag);
   return plan;
 }
@@ -122,17 +125,29 @@ Result<std::string> Plan::json(const Target& target) const {
   return text.substr(0, text.find('\0')); // the count includes the terminating zero
 }
 
+std::size_t Plan::workspace_bytes() const {
+  return own_.scratch_bytes() > 0 ? aligned(engine_workspace_bytes_) + own_.scratch_bytes()
+                                  : engine_workspace_bytes_;
+}
+
+Result<Descriptor> Plan::pack(const Target& target, std::span<const Binding> bindings,
+                              void* workspace) const {
+  std::vector<Binding> all{bindings.begin(), bindings.end()};
+  own_.bind(all, static_cast<std::byte*>(workspace) + aligned(engine_workspace_bytes_));
+  return variant_pack(target.library(), all, workspace);
+}
+
 Status Plan::execute(const Target& target, std::span<const Binding> bindings,
                      void* workspace) const {
   if (target.handle() == nullptr)
     return fail(Errc::unsupported, "{} is not in this machine: its plans cannot run", target.key());
-  TROUPE_TRY(const auto pack, variant_pack(target.library(), bindings, workspace));
-  return execute(target, pack);
+  TROUPE_TRY(const auto packed, pack(target, bindings, workspace));
+  return execute(target, packed);
 }
 
-Status Plan::execute(const Target& target, const Descriptor& pack) const {
+Status Plan::execute(const Target& target, const Descriptor& packed) const {
   const auto& library = target.library();
-  const auto status = library.execute(target.handle(), plan_.get(), pack.get());
+  const auto status = library.execute(target.handle(), plan_.get(), packed.get());
   if (status != CUDNN_STATUS_SUCCESS)
     return cudnn_failure(library, status, "running " + tag_);
   return {};

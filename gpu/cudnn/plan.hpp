@@ -1,6 +1,7 @@
 /// A finalized execution plan: one cuDNN engine with its settings for one operation graph.
 #pragma once
 
+#include "gpu/cudnn/detail/own_tensors.hpp"
 #include "gpu/cudnn/lower.hpp"
 
 #include <cstddef>
@@ -9,12 +10,6 @@
 #include <string>
 
 namespace troupe::gpu::cudnn {
-
-/// The address of a tensor of the graph: 16-byte aligned device memory.
-struct Binding {
-  Uid uid;
-  void* data;
-};
 
 /// cuDNN's notes on an engine's arithmetic.
 using NumericalNotes = std::vector<cudnnBackendNumericalNote_t>;
@@ -26,23 +21,28 @@ public:
   static Result<Plan> from_configuration(const Target& target,
                                          std::shared_ptr<const LoweredGraph> graph,
                                          Descriptor configuration);
-  /// Creates the plan from json() of a plan for the same target. Errors: those that cuDNN reports
-  /// for invalid text.
-  static Result<Plan> from_json(const Target& target, const std::string& json, std::string tag,
-                                bool compiled = false);
+  /// Creates the plan from json() of a plan for the same target and graph. Errors: those that cuDNN
+  /// reports for invalid text.
+  static Result<Plan> from_json(const Target& target, const OperationGraph& graph,
+                                const std::string& json, std::string tag, bool compiled = false);
 
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  /// The engine's workspace, and the graph's scratch tensors.
+  std::size_t workspace_bytes() const;
+  std::size_t engine_workspace_bytes() const { return engine_workspace_bytes_; }
   /// "eng38 k2=5 k13=1": the engine and its settings, for logs.
   const std::string& tag() const { return tag_; }
   /// Whether its engine is a general one, whose kernel was compiled at run time.
   bool compiled() const { return compiled_; }
   Result<std::string> json(const Target& target) const;
 
-  /// Enqueues the plan on the target's stream. Every tensor of the graph that is not virtual needs
-  /// a binding. `workspace` has workspace_bytes() of device memory; null if that is 0.
+  /// Enqueues the plan on the target's stream. Every bound tensor of the graph needs a binding.
+  /// `workspace` has workspace_bytes() of 256-byte aligned device memory; null if that is 0.
   Status execute(const Target& target, std::span<const Binding> bindings, void* workspace) const;
-  /// As above, with a pack that variant_pack() made. Precondition: the target has a handle.
-  Status execute(const Target& target, const Descriptor& pack) const;
+  /// Packs the bindings, the workspace, and what the plan binds itself.
+  Result<Descriptor> pack(const Target& target, std::span<const Binding> bindings,
+                          void* workspace) const;
+  /// As above, with a pack that pack() made. Precondition: the target has a handle.
+  Status execute(const Target& target, const Descriptor& packed) const;
 
 private:
   Plan() = default;
@@ -51,7 +51,8 @@ private:
   std::shared_ptr<const LoweredGraph> graph_; ///< null for a plan from JSON
   Descriptor configuration_;
   Descriptor plan_;
-  std::size_t workspace_bytes_ = 0;
+  OwnTensors own_;
+  std::size_t engine_workspace_bytes_ = 0;
   std::string tag_;
   bool compiled_ = false;
 };

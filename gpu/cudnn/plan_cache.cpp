@@ -30,7 +30,7 @@ std::optional<ChosenPlan> PlanCache::find(const Target& target, const OperationG
   if (!plan.is_string() || !tag.is_string() || !compiled.is_boolean() || !time.is_number() ||
       value_of(entry, "sha256") != digest(plan.get<std::string>()))
     return std::nullopt;
-  auto loaded = Plan::from_json(target, plan.get<std::string>(), tag.get<std::string>(),
+  auto loaded = Plan::from_json(target, graph, plan.get<std::string>(), tag.get<std::string>(),
                                 compiled.get<bool>());
   if (!loaded)
     return std::nullopt;

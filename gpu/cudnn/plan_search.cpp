@@ -94,9 +94,8 @@ public:
     auto plan = Plan::from_configuration(target_, graph_, std::move(candidate.configuration));
     if (!plan)
       refused_ = plan.error().message;
-    else if (plan->workspace_bytes() > policy_.workspace_bytes)
-      refused_ =
-          fmt::format("{} needs {} bytes of workspace", candidate.tag, plan->workspace_bytes());
+    else if (const auto bytes = plan->engine_workspace_bytes(); bytes > policy_.workspace_bytes)
+      refused_ = fmt::format("{} needs {} bytes of workspace", candidate.tag, bytes);
     else
       plans.push_back(std::move(*plan));
   }

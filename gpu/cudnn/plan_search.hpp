@@ -12,7 +12,8 @@ struct PlanPolicy {
   /// Allows tensor cores for fp32 tensors, which rounds products to TF32. Other types always use
   /// them.
   bool tf32 = false;
-  std::size_t workspace_bytes = std::size_t{256} << 20; ///< largest workspace that a plan may need
+  /// Largest workspace that an engine may need, in addition to the graph's scratch tensors.
+  std::size_t workspace_bytes = std::size_t{256} << 20;
   int candidates = 1; ///< plans to create: several if they will be measured
   /// Most plans to compile at run time, which takes seconds each. Compiles only if no engine has a
   /// ready kernel.

@@ -9,7 +9,8 @@ namespace {
 /// A block handles a tile of queries and iterates over the keys that they attend to. Running sums
 /// are rescaled when a larger score appears.
 template <int Dim, class T>
-__global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape s, Attention a) {
+__global__ void __launch_bounds__(tile_threads, Dim == 64 ? 4 : 5)
+    attention_kernel(AttentionShape s, Attention a) {
   constexpr int queries = 4096 / Dim, keys = queries / 2;
   constexpr int rows = queries / tile_side;
   __shared__ Tile<queries, Dim> q;
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(tile_threads) attention_kernel(AttentionShape 
   for (int i = 0; i < rows; ++i) {
     const int query = first + row_of(i);
     if (query < heads.sequence && column_of(0) == 0)
-      a.log_sum_exp[heads.scalar(query)] = most[i] + logf(sums[i]);
+      a.log_sum_exp[heads.by_head(query)] = most[i] + logf(sums[i]);
     store_row(heads.y(a.y), query, heads, y[i], 1 / sums[i]);
   }
 }
@@ -113,8 +114,8 @@ struct BackwardTiles {
     for (int i = 0; i < part; ++i) {
       const int row = query + row_of(i);
       const bool inside = row < heads.sequence;
-      const float total = inside ? a.log_sum_exp[heads.scalar(row)] : 0;
-      const float mean = inside ? a.means[heads.scalar(row)] : 0;
+      const float total = inside ? a.log_sum_exp[heads.by_head(row)] : 0;
+      const float mean = inside ? a.means[heads.by_row(row)] : 0;
 #pragma unroll
       for (int j = 0; j < part; ++j) {
         const bool seen = inside && key + column_of(j) <= row;
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(tile_threads)
 
 /// A block handles a tile of keys and values, for all heads that share them.
 template <int Dim, class T>
-__global__ void __launch_bounds__(tile_threads)
+__global__ void __launch_bounds__(tile_threads, 5)
     key_gradient_kernel(AttentionShape s, AttentionBackward a) {
   using Tiles = BackwardTiles<Dim>;
   __shared__ Tiles tiles;
@@ -223,9 +224,9 @@ void launch_causal_attention_backward(cudaStream_t stream, const AttentionShape&
   with_width_and_type(
       shape.dtype, attributes.head_dim,
       [&](auto width, auto type) {
-        means_kernel<decltype(width)::value, decltype(type)>
-            <<<blocks_for_rows(rows), each_threads, 0, stream>>>(
-                a, rows, static_cast<int>(attributes.head_dim));
+        constexpr auto kernel = means_kernel<decltype(width)::value, decltype(type)>;
+        kernel<<<blocks_for_rows<kernel>(rows), each_threads, 0, stream>>>(
+            a, rows, static_cast<int>(attributes.head_dim));
       },
       a.dy, a.y);
   with_dim_and_type(shape, [&](auto dim, auto type) {

@@ -29,7 +29,7 @@ struct AttentionShape {
 struct Attention {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   void* y = nullptr;
-  float* log_sum_exp = nullptr; ///< (rows, heads)
+  float* log_sum_exp = nullptr; ///< (sequences, heads, sequence)
 };
 void launch_causal_attention(cudaStream_t stream, const AttentionShape& shape,
                              const Attention& arguments);

@@ -12,6 +12,7 @@ __device__ inline float relu_if(bool relu, float value) {
 
 /// Inputs: x, residual.
 struct Normalize {
+  static constexpr bool makes_mask = true;
   struct Coefficients {
     float mean, gain, shift;
   };
@@ -30,6 +31,7 @@ struct Normalize {
 
 /// Inputs: x, z.
 struct ScaleShift {
+  static constexpr bool makes_mask = true;
   struct Coefficients {
     float scale, shift, z_scale;
   };
@@ -46,6 +48,7 @@ struct ScaleShift {
 
 /// Inputs: dy, x.
 struct LinearGradient {
+  static constexpr bool makes_mask = false;
   struct Coefficients {
     float a, b, c;
   };

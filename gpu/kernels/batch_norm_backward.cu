@@ -96,6 +96,7 @@ __global__ void __launch_bounds__(column_threads)
 /// Inputs: dy, x, y.
 template <Mask From, class T>
 struct BackwardMap {
+  static constexpr bool makes_mask = false;
   struct Coefficients {
     BackwardCoefficients k;
     float shift;
@@ -131,7 +132,9 @@ void launch_sums(cudaStream_t stream, const BatchNormShape& shape, const BatchNo
                  double* rank_sums, const ReductionScratch& scratch) {
   const auto launch = [&](auto width) {
     constexpr int wide = width;
-    const auto on = spread(shape.rows, shape.channels, wide, reduction_blocks);
+    constexpr bool has_mask_in_registers = From == Mask::from_x || From == Mask::from_y;
+    const auto on = spread(shape.rows, shape.channels, wide,
+                           has_mask_in_registers ? large_reduction_blocks : reduction_blocks);
     backward_sums_kernel<From, wide, T>
         <<<on.blocks, column_threads, 0, stream>>>(a, on.columns, rank_sums, scratch);
   };

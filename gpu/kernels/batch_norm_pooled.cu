@@ -2,10 +2,15 @@
 #include "gpu/kernels/batch_norm_pooled.hpp"
 #include "gpu/kernels/detail/columns.cuh"
 #include "gpu/kernels/detail/pooling.cuh"
+#include "gpu/kernels/detail/wave.cuh"
 
 namespace troupe::gpu {
 
 namespace {
+
+/// Channels of a thread. Eight would take 120 registers, with which a multiprocessor holds two
+/// blocks.
+constexpr int most_channels = 4;
 
 template <int Width>
 struct Prologue {
@@ -31,7 +36,8 @@ struct GradientSource {
     const auto at = static_cast<std::size_t>(row) * g.channels + channel;
     load_floats(x + at, values);
     float gathered[Width] = {};
-    gather_gradient(g, dy, index, place_of(at, g.x_height, g.x_width, g.channels), gathered);
+    const auto place = place_in(static_cast<unsigned>(row), channel, g.x_height, g.x_width);
+    gather_gradient(g, dy, index, place, gathered);
 #pragma unroll
     for (int i = 0; i < Width; ++i) {
       const float y = normalized_relu(values[i], prologue.factor[i], prologue.offset[i]);
@@ -49,7 +55,7 @@ GradientSource<T> source_of(const PoolShape& shape, const PooledBatchNormBackwar
 }
 
 template <int Width, class T>
-__global__ void __launch_bounds__(column_threads)
+__global__ void __launch_bounds__(column_threads, 3)
     pooled_sums_kernel(GradientSource<T> source, PooledBatchNormBackward a, Columns columns,
                        ReductionScratch scratch) {
   const int channel = columns.first_channel(Width);
@@ -77,7 +83,7 @@ __global__ void __launch_bounds__(column_threads)
 }
 
 template <int Width, class T>
-__global__ void __launch_bounds__(column_threads)
+__global__ void __launch_bounds__(column_threads, 3)
     pooled_input_kernel(GradientSource<T> source, PooledBatchNormBackward a, Columns columns) {
   const int channel = columns.first_channel(Width);
   if (channel >= columns.channels)
@@ -110,12 +116,13 @@ void launch(cudaStream_t stream, const PoolShape& s, const PooledBatchNormBackwa
             const ReductionScratch& scratch) {
   const auto source = source_of<T>(s, a);
   const auto rows = static_cast<std::int64_t>(s.batch) * s.x_height * s.x_width;
-  const auto sums = spread(rows, s.channels, Width, reduction_blocks);
+  const auto sums = spread(rows, s.channels, Width, large_reduction_blocks);
   pooled_sums_kernel<Width>
       <<<sums.blocks, column_threads, 0, stream>>>(source, a, sums.columns, scratch);
-  const auto elements = spread(rows, s.channels, Width, element_blocks);
-  pooled_input_kernel<Width>
-      <<<elements.blocks, column_threads, 0, stream>>>(source, a, elements.columns);
+  constexpr auto kernel = pooled_input_kernel<Width, T>;
+  const auto elements =
+      spread(rows, s.channels, Width, static_cast<int>(full_wave<kernel, column_threads>()));
+  kernel<<<elements.blocks, column_threads, 0, stream>>>(source, a, elements.columns);
 }
 
 } // namespace
@@ -125,7 +132,9 @@ void launch_pooled_batch_norm_backward(cudaStream_t stream, const PoolShape& s,
                                        const ReductionScratch& scratch) {
   with_type(s.dtype, [&](auto type) {
     using T = decltype(type);
-    const auto with = [&](auto width) { launch<decltype(width)::value, T>(stream, s, a, scratch); };
+    const auto with = [&](auto width) {
+      launch<std::min(decltype(width)::value, most_channels), T>(stream, s, a, scratch);
+    };
     with_width<T>(s.channels, with, a.dy, a.index, a.x, a.factor, a.offset, a.mean, a.dx);
   });
 }

@@ -1,5 +1,8 @@
+#include "gpu/kernels/detail/columns.cuh"
 #include "gpu/kernels/detail/each.cuh"
 #include "gpu/kernels/elementwise.hpp"
+
+#include <algorithm>
 
 namespace troupe::gpu {
 
@@ -83,25 +86,33 @@ struct Bias {
   }
 };
 
-constexpr int sum_columns = 32, sum_rows = 8;
-
-/// A block handles 32 columns, reads them by rows, and keeps eight partial sums per column.
-template <class T>
-__global__ void __launch_bounds__(sum_columns* sum_rows)
-    bias_backward_kernel(const T* dy, float* dbias, std::int64_t rows, std::int64_t columns) {
-  __shared__ float partials[sum_rows][sum_columns];
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * sum_columns + threadIdx.x;
-  float sum = 0;
-  if (column < columns)
-    for (std::int64_t row = threadIdx.y; row < rows; row += sum_rows)
-      sum += to_float(dy[row * columns + column]);
-  partials[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || column >= columns)
-    return;
-  for (int row = 1; row < sum_rows; ++row)
-    sum += partials[row][threadIdx.x];
-  dbias[column] = sum;
+/// Even and odd rows of a thread have separate sums, so that its additions do not wait for each
+/// other. `distance`: elements from row to row.
+template <int Width, class T>
+__global__ void __launch_bounds__(column_threads)
+    bias_backward_kernel(const T* dy, int distance, float* dbias, Columns columns,
+                         ReductionScratch scratch) {
+  const int column = columns.first_channel(Width);
+  float even[Width] = {}, odd[Width] = {};
+  if (column < columns.channels) {
+    const std::int64_t stride = columns.row_stride();
+#pragma unroll 2
+    for (std::int64_t row = columns.first_row(); row < columns.rows; row += 2 * stride) {
+      const bool two = row + stride < columns.rows;
+      const auto at = static_cast<std::size_t>(row) * distance + column;
+      float first[Width], second[Width] = {};
+      load_floats(dy + at, first);
+      if (two)
+        load_floats(dy + at + static_cast<std::size_t>(stride) * distance, second);
+#pragma unroll
+      for (int i = 0; i < Width; ++i) {
+        even[i] += first[i];
+        odd[i] += second[i];
+      }
+    }
+  }
+  sum_columns(columns, even, odd, scratch,
+              [&](int c, double a, double b) { dbias[c] = static_cast<float>(a + b); });
 }
 
 /// A thread writes one output element at a time.
@@ -208,13 +219,23 @@ void launch_bias(cudaStream_t stream, DType dtype, const void* x, const float* b
 }
 
 void launch_bias_backward(cudaStream_t stream, DType dtype, const void* dy, float* dbias,
-                          std::int64_t rows, std::int64_t columns) {
-  const dim3 threads{sum_columns, sum_rows};
-  const auto blocks = static_cast<unsigned>((columns + sum_columns - 1) / sum_columns);
+                          std::int64_t rows, std::int64_t columns,
+                          const ReductionScratch& scratch) {
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
-    bias_backward_kernel<<<blocks, threads, 0, stream>>>(static_cast<const T*>(dy), dbias, rows,
-                                                         columns);
+    with_width<T>(
+        columns,
+        [&](auto width) {
+          constexpr int wide = width;
+          constexpr auto most = most_channels_of_sums(wide);
+          for (std::int64_t first = 0; first < columns; first += most) {
+            const auto on = spread(rows, std::min(most, columns - first), wide, reduction_blocks);
+            bias_backward_kernel<wide><<<on.blocks, column_threads, 0, stream>>>(
+                static_cast<const T*>(dy) + first, static_cast<int>(columns), dbias + first,
+                on.columns, scratch);
+          }
+        },
+        dy);
   });
 }
 

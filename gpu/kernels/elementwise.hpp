@@ -5,6 +5,7 @@
 #include "core/device/dropout_math.hpp"
 #include "core/graph/tensor.hpp"
 #include "core/host_and_device.hpp"
+#include "gpu/kernels/scratch.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -57,7 +58,7 @@ void launch_bias(cudaStream_t stream, DType dtype, const void* x, const float* b
                  std::int64_t rows, std::int64_t columns);
 /// dbias (columns) = sum of dy over rows, in f32 and in a fixed order.
 void launch_bias_backward(cudaStream_t stream, DType dtype, const void* dy, float* dbias,
-                          std::int64_t rows, std::int64_t columns);
+                          std::int64_t rows, std::int64_t columns, const ReductionScratch& scratch);
 
 /// Shapes of a subsampling. y has every stride-th pixel of x (N, H, W, C), and pad_before +
 /// x_channels + pad_after channels.

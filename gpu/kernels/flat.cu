@@ -45,11 +45,17 @@ void launch_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
     largest = std::max(largest, ranges[i].elements);
     aligned = aligned && aligned_for_packs(ranges[i].from, ranges[i].to);
   }
-  const dim3 blocks(grid_for((largest + 7) / 8), static_cast<unsigned>(ranges.size()));
+  const auto launch = [&](auto width) {
+    constexpr int wide = width;
+    constexpr auto kernel = cast_ranges_kernel<wide, From, To>;
+    const dim3 blocks(grid_for<kernel>((largest + wide - 1) / wide),
+                      static_cast<unsigned>(ranges.size()));
+    kernel<<<blocks, each_threads, 0, stream>>>(arguments);
+  };
   if (aligned)
-    cast_ranges_kernel<8, From, To><<<blocks, each_threads, 0, stream>>>(arguments);
+    launch(std::integral_constant<int, 8>{});
   else
-    cast_ranges_kernel<1, From, To><<<blocks, each_threads, 0, stream>>>(arguments);
+    launch(std::integral_constant<int, 1>{});
 }
 
 struct Add {
@@ -170,7 +176,7 @@ void launch_keep_words(cudaStream_t stream, void* to, const void* from, std::siz
                        const UpdateGate& gate) {
   const auto words = bytes / sizeof(Word);
   if (words > 0)
-    keep_kernel<<<grid_for(words), each_threads, 0, stream>>>(
+    keep_kernel<<<grid_for<keep_kernel<Word>>(words), each_threads, 0, stream>>>(
         static_cast<Word*>(to), static_cast<const Word*>(from), words, gate);
 }
 

@@ -1,150 +1,147 @@
-#include "gpu/kernels/batch_norm_math.hpp"
-#include "gpu/kernels/detail/columns.cuh"
-#include "gpu/kernels/detail/rows.cuh"
 #include "gpu/kernels/layer_norm.hpp"
+
+#include "gpu/kernels/batch_norm_math.hpp"
+#include "gpu/kernels/detail/row_groups.cuh"
+
+#include <type_traits>
 
 namespace troupe::gpu {
 
 namespace {
 
-template <int Width, class T>
-__global__ void __launch_bounds__(each_threads)
-    layer_norm_kernel(LayerNorm a, std::int64_t rows, int columns) {
-  for_rows(rows, [&](std::size_t row, int lane) {
-    const T* const x = static_cast<const T*>(a.x) + row * columns;
-    T* const y = static_cast<T*>(a.y) + row * columns;
-    float v[Width];
-    float mean = 0;
-    if (a.saved_mean)
-      mean = sum_of_row<Width>(columns, lane,
-                               [&](int c, float& sum) {
-                                 load_floats(x + c, v);
+constexpr int forward_packs = 4, forward_threads = 256;
+
+/// The type of an addend that a kernel does not have.
+struct NoAddend {};
+
+__device__ void save(const LayerNorm& a, int row, float mean, float inv_std) {
+  if (a.saved_mean)
+    a.saved_mean[row] = mean;
+  a.saved_inv_std[row] = inv_std;
+}
+
+/// Each thread keeps its part of the row in registers, while it loads an f32 addend twice as many.
+template <class X, class Addend, class Y>
+__global__ void __launch_bounds__(most_row_threads, std::is_same_v<Addend, float> ? 1 : 2)
+    layer_norm_kernel(LayerNorm a, RowGroups groups) {
+  constexpr int width = row_width, packs = forward_packs;
+  const int row = groups.row();
+  const int columns = groups.columns;
+  const auto each_pack = [&](auto work) { groups.each_pack<width, packs>(row, work); };
+  float v[packs][width];
+  each_pack(
+      [&](int k, int, std::size_t at) { load_floats(static_cast<const X*>(a.x) + at, v[k]); });
+  if constexpr (!std::is_same_v<Addend, NoAddend>) {
+    each_pack([&](int k, int, std::size_t at) {
+      float addend[width];
+      load_floats(static_cast<const Addend*>(a.addend) + at, addend);
 #pragma unroll
-                                 for (int i = 0; i < Width; ++i)
-                                   sum += v[i];
-                               }) /
-             static_cast<float>(columns);
-    const float squares = sum_of_row<Width>(columns, lane, [&](int c, float& sum) {
-      load_floats(x + c, v);
-#pragma unroll
-      for (int i = 0; i < Width; ++i)
-        sum = fmaf(v[i] - mean, v[i] - mean, sum);
+      for (int i = 0; i < width; ++i)
+        v[k][i] += addend[i];
     });
-    const float inv_std = inverse_deviation(squares / static_cast<float>(columns), a.eps);
-    if (lane == 0) {
-      if (a.saved_mean)
-        a.saved_mean[row] = mean;
-      a.saved_inv_std[row] = inv_std;
-    }
-    for (int c = lane * Width; c < columns; c += 32 * Width) {
-      load_floats(x + c, v);
-#pragma unroll
-      for (int i = 0; i < Width; ++i)
-        v[i] = normalized(v[i], mean, inv_std * a.scale[c + i], a.shift ? a.shift[c + i] : 0.0f);
-      store_floats(y + c, v);
-    }
-  });
-}
-
-/// g and h of Width columns of a row (layer_norm_gradient).
-template <int Width>
-struct Terms {
-  float g[Width], h[Width];
-
-  template <class T>
-  __device__ Terms(const T* dy, const T* x, const float* scale, float mean, float inv_std, int c) {
-    load_floats(dy + c, g);
-    load_floats(x + c, h);
-#pragma unroll
-    for (int i = 0; i < Width; ++i) {
-      g[i] *= scale[c + i];
-      h[i] = (h[i] - mean) * inv_std;
-    }
+    each_pack([&](int k, int, std::size_t at) { store_floats(static_cast<X*>(a.sum) + at, v[k]); });
   }
-};
-
-template <int Width, class T>
-__global__ void __launch_bounds__(each_threads)
-    input_gradient_kernel(LayerNormBackward a, std::int64_t rows, int columns) {
-  for_rows(rows, [&](std::size_t row, int lane) {
-    const T* const dy = static_cast<const T*>(a.dy) + row * columns;
-    const T* const x = static_cast<const T*>(a.x) + row * columns;
-    T* const dx = static_cast<T*>(a.dx) + row * columns;
-    const float mean = a.mean ? a.mean[row] : 0.0f, inv_std = a.inv_std[row];
-    float sum_g = 0, sum_gh = 0;
-    for (int c = lane * Width; c < columns; c += 32 * Width) {
-      const Terms<Width> t{dy, x, a.scale, mean, inv_std, c};
+  GroupSum sum_of_row{groups};
+  float mean = 0, sum = 0, squares = 0;
+  if (a.saved_mean) {
+    each_pack([&](int k, int, std::size_t) {
 #pragma unroll
-      for (int i = 0; i < Width; ++i) {
-        sum_g += t.g[i];
-        sum_gh = fmaf(t.g[i], t.h[i], sum_gh);
-      }
-    }
-    const float mean_g = a.mean ? warp_sum(sum_g) / static_cast<float>(columns) : 0.0f;
-    const float mean_gh = warp_sum(sum_gh) / static_cast<float>(columns);
-    for (int c = lane * Width; c < columns; c += 32 * Width) {
-      const Terms<Width> t{dy, x, a.scale, mean, inv_std, c};
-      float d[Width];
+      for (int i = 0; i < width; ++i)
+        sum += v[k][i];
+    });
+    mean = sum_of_row(sum) / static_cast<float>(columns);
+  }
+  each_pack([&](int k, int, std::size_t) {
 #pragma unroll
-      for (int i = 0; i < Width; ++i)
-        d[i] = layer_norm_gradient(t.g[i], t.h[i], inv_std, mean_g, mean_gh);
-      store_floats(dx + c, d);
-    }
+    for (int i = 0; i < width; ++i)
+      squares = fmaf(v[k][i] - mean, v[k][i] - mean, squares);
+  });
+  const float inv_std = inverse_deviation(sum_of_row(squares) / static_cast<float>(columns), a.eps);
+  if (groups.lane() == 0 && row < groups.rows)
+    save(a, row, mean, inv_std);
+  each_pack([&](int k, int c, std::size_t at) {
+    float scale[width], shift[width] = {};
+    load_floats(a.scale + c, scale);
+    if (a.shift)
+      load_floats(a.shift + c, shift);
+#pragma unroll
+    for (int i = 0; i < width; ++i)
+      v[k][i] = normalized(v[k][i], mean, inv_std * scale[i], shift[i]);
+    store_floats(static_cast<Y*>(a.y) + at, v[k]);
   });
 }
 
-template <int Width, class T>
-__global__ void __launch_bounds__(column_threads)
-    column_sums_kernel(LayerNormBackward a, Columns columns, ReductionScratch scratch) {
-  const int column = columns.first_channel(Width);
-  float scales[Width] = {}, shifts[Width] = {};
-  if (column < columns.channels)
-    for (auto row = columns.first_row(); row < columns.rows; row += columns.row_stride()) {
-      const auto at = static_cast<std::size_t>(row) * columns.channels + column;
-      float d[Width], v[Width];
-      load_floats(static_cast<const T*>(a.dy) + at, d);
-      load_floats(static_cast<const T*>(a.x) + at, v);
-      const float mean = a.mean ? a.mean[row] : 0.0f, inv_std = a.inv_std[row];
-#pragma unroll
-      for (int i = 0; i < Width; ++i) {
-        shifts[i] += d[i];
-        scales[i] = fmaf(d[i], (v[i] - mean) * inv_std, scales[i]);
-      }
-    }
-  sum_columns(columns, scales, shifts, scratch, [&](int c, double scale, double shift) {
-    a.dscale[c] = static_cast<float>(scale);
-    if (a.dshift)
-      a.dshift[c] = static_cast<float>(shift);
+/// For all shapes and types: reads the row once for each sum and once for y.
+__global__ void __launch_bounds__(most_row_threads)
+    any_layer_norm_kernel(LayerNorm a, LayerNormShape shape, RowGroups groups) {
+  const int row = groups.row();
+  const std::size_t first = static_cast<std::size_t>(row) * groups.columns;
+  const void* const x = a.addend ? a.sum : a.x;
+  const auto each_column = [&](auto work) {
+    if (row < groups.rows)
+      for (int c = groups.lane(); c < groups.columns; c += groups.threads)
+        work(c);
+  };
+  if (a.addend)
+    each_column([&](int c) {
+      store_as(shape.x, a.sum, first + c,
+               load_as(shape.x, a.x, first + c) + load_as(shape.other, a.addend, first + c));
+    });
+  GroupSum sum_of_row{groups};
+  const auto columns = static_cast<float>(groups.columns);
+  float mean = 0, sum = 0, squares = 0;
+  if (a.saved_mean) {
+    each_column([&](int c) { sum += load_as(shape.x, x, first + c); });
+    mean = sum_of_row(sum) / columns;
+  }
+  each_column([&](int c) {
+    const float difference = load_as(shape.x, x, first + c) - mean;
+    squares = fmaf(difference, difference, squares);
   });
+  const float inv_std = inverse_deviation(sum_of_row(squares) / columns, a.eps);
+  if (groups.lane() == 0 && row < groups.rows)
+    save(a, row, mean, inv_std);
+  each_column([&](int c) {
+    store_as(shape.y, a.y, first + c,
+             normalized(load_as(shape.x, x, first + c), mean, inv_std * a.scale[c],
+                        a.shift ? a.shift[c] : 0.0f));
+  });
+}
+
+/// Calls fn with values of the types of x, the addend and y, if there is a fast kernel for them.
+template <class Fn>
+bool with_forward_types(const LayerNormShape& shape, bool add, Fn fn) {
+  if (!add && shape.x == shape.y) {
+    with_type(shape.x, [&](auto type) { fn(type, NoAddend{}, type); });
+    return true;
+  }
+  if (shape.x != DType::f32 || (add && shape.other != DType::f32 && shape.other != shape.y))
+    return false;
+  with_type(shape.y, [&](auto y) {
+    if (!add)
+      fn(0.0f, NoAddend{}, y);
+    else if (shape.other == DType::f32)
+      fn(0.0f, 0.0f, y);
+    else
+      fn(0.0f, y, y);
+  });
+  return true;
 }
 
 } // namespace
 
 void launch_layer_norm(cudaStream_t stream, const LayerNormShape& shape, const LayerNorm& a) {
-  with_width_and_type(
-      shape.dtype, shape.columns,
-      [&](auto width, auto type) {
-        layer_norm_kernel<decltype(width)::value, decltype(type)>
-            <<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(
-                a, shape.rows, static_cast<int>(shape.columns));
-      },
-      a.x, a.y);
-}
-
-void launch_layer_norm_backward(cudaStream_t stream, const LayerNormShape& shape,
-                                const LayerNormBackward& a, const ReductionScratch& scratch) {
-  with_width_and_type(
-      shape.dtype, shape.columns,
-      [&](auto width, auto type) {
-        using T = decltype(type);
-        constexpr int w = decltype(width)::value;
-        const auto sums = spread(shape.rows, shape.columns, w, reduction_blocks);
-        column_sums_kernel<w, T>
-            <<<sums.blocks, column_threads, 0, stream>>>(a, sums.columns, scratch);
-        input_gradient_kernel<w, T><<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(
-            a, shape.rows, static_cast<int>(shape.columns));
-      },
-      a.dy, a.x, a.dx);
+  const auto launch = group_rows(shape.rows, shape.columns, forward_packs, forward_threads);
+  const auto blocks = static_cast<unsigned>(launch.row_blocks);
+  const bool packed = shape.columns % row_width == 0 &&
+                      shape.columns <= most_row_threads * forward_packs * row_width &&
+                      aligned_for_packs(a.x, a.addend, a.sum, a.y, a.scale, a.shift);
+  const bool fast = packed && with_forward_types(shape, a.addend, [&](auto x, auto addend, auto y) {
+                      layer_norm_kernel<decltype(x), decltype(addend), decltype(y)>
+                          <<<blocks, launch.threads_of_block, 0, stream>>>(a, launch.groups);
+                    });
+  if (!fast)
+    any_layer_norm_kernel<<<blocks, launch.threads_of_block, 0, stream>>>(a, shape, launch.groups);
 }
 
 } // namespace troupe::gpu

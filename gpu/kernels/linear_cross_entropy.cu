@@ -7,7 +7,10 @@ namespace troupe::gpu {
 
 namespace {
 
-constexpr int threads = 256, single_threads = 1024;
+/// A block handles a row. Two such blocks fill a multiprocessor, whose first-level cache then holds
+/// both rows, so that a second read of a row rarely goes to memory.
+constexpr int threads = 1024;
+constexpr int single_threads = 1024;
 
 /// Returns the block's largest value to every thread.
 __device__ float block_max(float value) {
@@ -22,14 +25,17 @@ __device__ float block_max(float value) {
   return value;
 }
 
-/// A block handles a row and reads it once: running sums are rescaled when a larger logit appears
-/// (Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018).
-template <int Width>
-__global__ void __launch_bounds__(threads)
-    row_losses_kernel(LogitRows a, float* log_sum_exp, float* losses) {
-  const float* const row = a.logits + static_cast<std::size_t>(blockIdx.x) * a.classes;
+/// Sums over the classes of a row.
+struct ClassSums {
+  float log_sum_exp, logits;
+};
+
+/// Reads a row once: running sums are rescaled when a larger logit appears (Milakov & Gimelshein,
+/// "Online normalizer calculation for softmax", 2018).
+template <int Width, class T>
+__device__ ClassSums sum_classes(const T* row, int classes) {
   float most = -INFINITY, exponentials = 0, sum = 0;
-  for (int c = threadIdx.x * Width; c < a.classes; c += threads * Width) {
+  for (int c = threadIdx.x * Width; c < classes; c += threads * Width) {
     float v[Width];
     load_floats(row + c, v);
     const float before = most;
@@ -44,16 +50,76 @@ __global__ void __launch_bounds__(threads)
     }
   }
   const float largest = block_max(most);
-  const float total = largest + logf(block_sum<threads>(exponentials * expf(most - largest)));
-  sum = block_sum<threads>(sum);
+  const float total = block_sum<threads>(exponentials * expf(most - largest));
+  return {largest + logf(total), block_sum<threads>(sum)};
+}
+
+/// Returns the logit of the row's label; NaN if the label is not a class.
+template <class T>
+__device__ float label_logit(const LogitRows& a, const T* row) {
+  const std::int32_t label = a.labels[blockIdx.x];
+  return label < 0 ? 0 : label < a.classes ? to_float(row[label]) : NAN;
+}
+
+__device__ float loss_of(const LogitRows& a, const ClassSums& sums, float label_logit) {
+  return a.labels[blockIdx.x] < 0 ? 0
+                                  : row_cross_entropy(sums.log_sum_exp, label_logit, sums.logits,
+                                                      a.classes, a.smoothing);
+}
+
+template <class T>
+__device__ T* row_of(const LogitRows& a) {
+  return static_cast<T*>(a.logits) + static_cast<std::size_t>(blockIdx.x) * a.classes;
+}
+
+template <int Width, class T>
+__global__ void __launch_bounds__(threads)
+    row_losses_kernel(LogitRows a, float* log_sum_exp, float* losses) {
+  const T* const row = row_of<T>(a);
+  const auto sums = sum_classes<Width>(row, a.classes);
   if (threadIdx.x != 0)
     return;
+  log_sum_exp[blockIdx.x] = sums.log_sum_exp;
+  losses[blockIdx.x] = loss_of(a, sums, label_logit(a, row));
+}
+
+/// Overwrites a row with its gradient. Each thread writes the elements that it has read itself;
+/// other threads read them only before sum_classes synchronizes the block.
+template <int Width, class T>
+__global__ void __launch_bounds__(threads)
+    logit_gradients_kernel(LogitRows a, const float* log_sum_exp, const float* factor,
+                           float* losses) {
+  T* const row = row_of<T>(a);
+  float total;
+  if (log_sum_exp) {
+    total = log_sum_exp[blockIdx.x];
+  } else {
+    const float logit = label_logit(a, row);
+    const auto sums = sum_classes<Width>(row, a.classes);
+    total = sums.log_sum_exp;
+    if (threadIdx.x == 0)
+      losses[blockIdx.x] = loss_of(a, sums, logit);
+  }
+  const float scale = *factor;
   const std::int32_t label = a.labels[blockIdx.x];
-  log_sum_exp[blockIdx.x] = total;
-  losses[blockIdx.x] = label < 0 ? 0
-                       : label >= a.classes
-                           ? NAN
-                           : row_cross_entropy(total, row[label], sum, a.classes, a.smoothing);
+  for (int c = threadIdx.x * Width; c < a.classes; c += threads * Width) {
+    float v[Width];
+    load_floats(row + c, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      v[i] =
+          cross_entropy_gradient(expf(v[i] - total), label, c + i, a.classes, a.smoothing, scale);
+    store_floats(row + c, v);
+  }
+}
+
+/// Calls launch(width, type) for the rows' type and alignment.
+template <class Launch>
+void for_rows(const LogitRows& rows, Launch launch) {
+  with_type(rows.dtype, [&](auto type) {
+    with_width<decltype(type)>(
+        rows.classes, [&](auto width) { launch(width, type); }, rows.logits);
+  });
 }
 
 __global__ void __launch_bounds__(single_threads)
@@ -76,32 +142,14 @@ __global__ void __launch_bounds__(single_threads)
     *factor = gradient_factor(count.mean_rows, labels, loss_scale);
 }
 
-template <int Width, class T>
-__global__ void __launch_bounds__(threads)
-    logit_gradients_kernel(LogitRows a, const float* log_sum_exp, const float* factor, T* dlogits) {
-  const auto first = static_cast<std::size_t>(blockIdx.x) * a.classes;
-  const float total = log_sum_exp[blockIdx.x], scale = *factor;
-  const std::int32_t label = a.labels[blockIdx.x];
-  for (int c = threadIdx.x * Width; c < a.classes; c += threads * Width) {
-    float v[Width];
-    load_floats(a.logits + first + c, v);
-#pragma unroll
-    for (int i = 0; i < Width; ++i)
-      v[i] =
-          cross_entropy_gradient(expf(v[i] - total), label, c + i, a.classes, a.smoothing, scale);
-    store_floats(dlogits + first + c, v);
-  }
-}
-
 } // namespace
 
 void launch_row_losses(cudaStream_t stream, const LogitRows& rows, float* log_sum_exp,
                        float* losses) {
-  const auto launch = [&](auto width) {
-    row_losses_kernel<decltype(width)::value>
+  for_rows(rows, [&](auto width, auto type) {
+    row_losses_kernel<decltype(width)::value, decltype(type)>
         <<<static_cast<unsigned>(rows.rows), threads, 0, stream>>>(rows, log_sum_exp, losses);
-  };
-  with_width<float>(rows.classes, launch, rows.logits);
+  });
 }
 
 void launch_mean_loss(cudaStream_t stream, const LabelCount& count, const float* losses,
@@ -115,16 +163,12 @@ void launch_gradient_factor(cudaStream_t stream, const LabelCount& count, const 
 }
 
 void launch_logit_gradients(cudaStream_t stream, const LogitRows& rows, const float* log_sum_exp,
-                            const float* factor, DType dtype, void* dlogits) {
-  const auto launch = [&](auto width) {
-    with_type(dtype, [&](auto type) {
-      using T = decltype(type);
-      logit_gradients_kernel<decltype(width)::value, T>
-          <<<static_cast<unsigned>(rows.rows), threads, 0, stream>>>(rows, log_sum_exp, factor,
-                                                                     static_cast<T*>(dlogits));
-    });
-  };
-  with_width<float>(rows.classes, launch, rows.logits);
+                            const float* factor, float* losses) {
+  for_rows(rows, [&](auto width, auto type) {
+    logit_gradients_kernel<decltype(width)::value, decltype(type)>
+        <<<static_cast<unsigned>(rows.rows), threads, 0, stream>>>(rows, log_sum_exp, factor,
+                                                                   losses);
+  });
 }
 
 } // namespace troupe::gpu

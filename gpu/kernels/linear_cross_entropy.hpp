@@ -12,7 +12,8 @@
 namespace troupe::gpu {
 
 struct LogitRows {
-  const float* logits = nullptr;        ///< (rows, classes)
+  void* logits = nullptr;               ///< (rows, classes)
+  DType dtype = DType::f32;             ///< of the logits: f32, f16, bf16
   const std::int32_t* labels = nullptr; ///< (rows); negative: ignored
   int rows = 0, classes = 0;
   float smoothing = 0;
@@ -38,9 +39,10 @@ void launch_mean_loss(cudaStream_t stream, const LabelCount& count, const float*
 void launch_gradient_factor(cudaStream_t stream, const LabelCount& count, const float* loss_scale,
                             float* factor);
 
-/// dlogits (rows, classes) in f32, f16 or bf16: (probabilities - targets) * factor. In f32, dlogits
-/// may be the logits' memory.
+/// Overwrites the logits with their gradients: (probabilities - targets) * factor. `log_sum_exp` is
+/// that of launch_row_losses. If it is null, the kernel computes it, and writes the losses of
+/// launch_row_losses.
 void launch_logit_gradients(cudaStream_t stream, const LogitRows& rows, const float* log_sum_exp,
-                            const float* factor, DType dtype, void* dlogits);
+                            const float* factor, float* losses);
 
 } // namespace troupe::gpu

@@ -81,17 +81,24 @@ __global__ void __launch_bounds__(each_threads)
     update.template run<1>(i);
 }
 
+template <int States, int Width>
+void launch_update(cudaStream_t stream, const OptimizerArguments& arguments,
+                   const OptimizerViews& views, const float* clip, const LossScaleState* scaler,
+                   const UpdateGate& gate) {
+  constexpr auto kernel = optimizer_kernel<States, Width>;
+  kernel<<<grid_for<kernel>((views.elements + Width - 1) / Width), each_threads, 0, stream>>>(
+      arguments, views, clip, scaler, gate);
+}
+
 template <int States>
 void launch(cudaStream_t stream, const OptimizerArguments& arguments, const OptimizerViews& views,
             const float* clip, const LossScaleState* scaler, const UpdateGate& gate) {
   const auto* const state0 = States >= 1 ? views.state0 : nullptr;
   const auto* const state1 = States == 2 ? views.state1 : nullptr;
   if (aligned_for_packs(views.parameters, views.gradients, state0, state1, views.copies))
-    optimizer_kernel<States, 4><<<grid_for((views.elements + 3) / 4), each_threads, 0, stream>>>(
-        arguments, views, clip, scaler, gate);
+    launch_update<States, 4>(stream, arguments, views, clip, scaler, gate);
   else
-    optimizer_kernel<States, 1><<<grid_for(views.elements), each_threads, 0, stream>>>(
-        arguments, views, clip, scaler, gate);
+    launch_update<States, 1>(stream, arguments, views, clip, scaler, gate);
 }
 
 } // namespace

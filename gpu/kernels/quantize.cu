@@ -110,40 +110,45 @@ __global__ void __launch_bounds__(each_threads)
   });
 }
 
-/// Calls launch(constant, blocks of threads) with the type as a constant, unless there are no
-/// elements.
+/// A warp handles a quantized block.
+template <auto Kernel>
+unsigned blocks_for(std::size_t elements) {
+  return grid_for<Kernel>(quantized_blocks(elements) * 32);
+}
+
+/// Calls launch(constant) with the type as a constant, unless there are no elements.
 template <class Launch>
 void launch_for(QuantizedType type, std::size_t elements, Launch launch) {
   if (elements == 0)
     return;
-  const unsigned blocks = grid_for(quantized_blocks(elements) * 32);
   if (type == QuantizedType::int8)
-    launch(std::integral_constant<QuantizedType, QuantizedType::int8>{}, blocks);
+    launch(std::integral_constant<QuantizedType, QuantizedType::int8>{});
   else
-    launch(std::integral_constant<QuantizedType, QuantizedType::int4>{}, blocks);
+    launch(std::integral_constant<QuantizedType, QuantizedType::int4>{});
 }
 
 } // namespace
 
 void launch_quantize(cudaStream_t stream, const float* source, void* destination,
                      QuantizedType type, std::size_t elements) {
-  launch_for(type, elements, [&](auto constant, unsigned blocks) {
+  launch_for(type, elements, [&](auto constant) {
     constexpr auto kind = decltype(constant)::value;
     auto* const scales = static_cast<float*>(destination);
     auto* const codes = reinterpret_cast<LaneCodes<kind>*>(scales + quantized_blocks(elements));
-    quantize_kernel<kind><<<blocks, each_threads, 0, stream>>>(source, scales, codes, elements,
-                                                               aligned_for_packs(source));
+    quantize_kernel<kind><<<blocks_for<quantize_kernel<kind>>(elements), each_threads, 0, stream>>>(
+        source, scales, codes, elements, aligned_for_packs(source));
   });
 }
 
 void launch_dequantize(cudaStream_t stream, const void* source, QuantizedType type,
                        float* destination, std::size_t elements) {
-  launch_for(type, elements, [&](auto constant, unsigned blocks) {
+  launch_for(type, elements, [&](auto constant) {
     constexpr auto kind = decltype(constant)::value;
     const auto* const scales = static_cast<const float*>(source);
     const auto* const codes =
         reinterpret_cast<const LaneCodes<kind>*>(scales + quantized_blocks(elements));
-    dequantize_kernel<kind><<<blocks, each_threads, 0, stream>>>(
+    constexpr auto kernel = dequantize_kernel<kind>;
+    kernel<<<blocks_for<kernel>(elements), each_threads, 0, stream>>>(
         scales, codes, destination, elements, aligned_for_packs(destination));
   });
 }

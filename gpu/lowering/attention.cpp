@@ -1,5 +1,9 @@
+// Attention through cuDNN where it has an engine (docs/cudnn-patterns.md), else through the kernels
+// of this project.
 #include "gpu/kernels/attention.hpp"
 #include "core/fail.hpp"
+#include "gpu/lowering/attention_graph.hpp"
+#include "gpu/lowering/detail/plan_step.hpp"
 #include "gpu/lowering/lowering.hpp"
 
 #include <array>
@@ -24,7 +28,7 @@ struct Parts {
     kv_bytes = bytes(a.kv_heads);
   }
 
-  std::array<std::byte*, 3> data(const NodeLaunch& l) const {
+  std::array<std::byte*, 3> data(const Launch& l) const {
     if (tensors.size() == 3)
       return {l.data<std::byte>(tensors[0]), l.data<std::byte>(tensors[1]),
               l.data<std::byte>(tensors[2])};
@@ -33,27 +37,57 @@ struct Parts {
   }
 };
 
+/// Binds q, k and v, or their gradients.
+void bind_parts(PlanStep& step, const Parts& parts, const std::array<cudnn::Uid, 3>& uids) {
+  for (std::size_t i = 0; i < uids.size(); ++i)
+    step.bind(uids[i], [parts, i](const Launch& launch) { return parts.data(launch)[i]; });
+}
+
+void bind_q_k_v(PlanStep& step, const Parts& parts) {
+  bind_parts(step, parts,
+             {cudnn::uid::attention_q, cudnn::uid::attention_k, cudnn::uid::attention_v});
+}
+
 /// Errors: unsupported if the heads are larger than a tile.
-Result<AttentionShape> attention_shape(const Node& node, const Tensor& x, std::size_t tensors) {
-  const auto& a = std::get<AttentionAttributes>(node.attributes);
-  if (a.head_dim > AttentionShape::most_head_dim)
+Status check_heads(const AttentionShape& shape) {
+  if (shape.attributes.head_dim > AttentionShape::most_head_dim)
     return fail(Errc::unsupported,
                 "CUDA devices support heads of at most {} elements, but the model has heads of {}",
-                AttentionShape::most_head_dim, a.head_dim);
-  const auto q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
-  const bool in_one = tensors == 1;
-  return AttentionShape{.attributes = a,
-                        .dtype = x.dtype,
-                        .sequences = x.shape[0] / a.sequence,
-                        .q_distance = in_one ? q + 2 * kv : q,
-                        .kv_distance = in_one ? q + 2 * kv : kv};
+                AttentionShape::most_head_dim, shape.attributes.head_dim);
+  return {};
+}
+
+StepPtr forward_by_cudnn(const Node& node, TimedPlan plan, const Parts& parts) {
+  auto step = std::make_unique<PlanStep>(node, std::move(plan));
+  bind_q_k_v(*step, parts);
+  step->bind(cudnn::uid::attention_y, node.outputs[0]);
+  step->bind(cudnn::uid::attention_log_sum_exp, node.outputs[1]);
+  return step;
+}
+
+StepPtr backward_by_cudnn(const Node& node, TimedPlan plan, const Parts& inputs,
+                          const Parts& gradients) {
+  auto step = std::make_unique<PlanStep>(node, std::move(plan));
+  const auto parts = inputs.tensors.size();
+  bind_q_k_v(*step, inputs);
+  step->bind(cudnn::uid::attention_dy, node.inputs[0]);
+  step->bind(cudnn::uid::attention_y, node.inputs[parts + 1]);
+  step->bind(cudnn::uid::attention_log_sum_exp, node.inputs[parts + 2]);
+  bind_parts(*step, gradients,
+             {cudnn::uid::attention_dq, cudnn::uid::attention_dk, cudnn::uid::attention_dv});
+  return step;
 }
 
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
-  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), node.inputs.size()));
-  return kernel_step(node, [shape, parts = Parts{shape, node.inputs}](const NodeLaunch& l) {
+  const auto shape = attention_shape(lowering.graph, node);
+  TROUPE_TRY(check_heads(shape));
+  const Parts parts{shape, node.inputs};
+  TROUPE_TRY(auto plan, lowering.attention(node));
+  if (plan)
+    return forward_by_cudnn(node, std::move(*plan), parts);
+  return kernel_step(node, [shape, parts](const NodeLaunch& l) {
     const auto [q, k, v] = parts.data(l);
     launch_causal_attention(
         l.stream, shape, {.q = q, .k = k, .v = v, .y = l.out(0), .log_sum_exp = l.out<float>(1)});
@@ -62,7 +96,8 @@ Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
   const auto cached = node.inputs.size() - 3;
-  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), cached));
+  const auto shape = attention_shape(lowering.graph, node, node.inputs[0], cached);
+  TROUPE_TRY(check_heads(shape));
   const auto places =
       lowering.input(node, cached).shape[0] / (shape.sequences * shape.attributes.kv_heads);
   const Parts parts{shape, std::span{node.inputs}.first(cached)};
@@ -82,9 +117,13 @@ Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
   const auto parts = node.outputs.size();
-  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), parts));
+  const auto shape = attention_shape(lowering.graph, node);
+  TROUPE_TRY(check_heads(shape));
   const Parts inputs{shape, std::span{node.inputs}.subspan(1, parts)};
   const Parts gradients{shape, node.outputs};
+  TROUPE_TRY(auto plan, lowering.attention(node));
+  if (plan)
+    return backward_by_cudnn(node, std::move(*plan), inputs, gradients);
   const auto mean_bytes =
       static_cast<std::size_t>(shape.rows() * shape.attributes.heads) * sizeof(float);
   return kernel_step(node, mean_bytes, [shape, parts, inputs, gradients](const NodeLaunch& l) {

@@ -1,10 +1,10 @@
 // Convolutions through cuDNN, with what its engines fuse into them (docs/cudnn-patterns.md).
 #include "core/fail.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
+#include "gpu/lowering/detail/plan_step.hpp"
 #include "gpu/lowering/lowering.hpp"
 #include "gpu/lowering/weight_gradient.hpp"
 
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -14,56 +14,25 @@ namespace uid = cudnn::uid;
 
 namespace {
 
-/// A plan, and the memory bound to its uids.
-class ConvolutionStep : public Step {
-public:
-  using Address = std::function<void*(const Launch& launch)>;
-
-  ConvolutionStep(const Node& node, TimedPlan plan)
-      : target_{*plan.target}, plan_{std::move(plan.plan)} {
-    name = fmt::format("{} {}", to_string(node.op), plan_->tag());
-  }
-
-  void bind(cudnn::Uid uid, Address address) { bound_.emplace_back(uid, std::move(address)); }
-  void bind(cudnn::Uid uid, TensorId tensor) {
-    bind(uid, [tensor](const Launch& launch) { return launch.data(tensor); });
-  }
-
-  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
-
-  Status enqueue(const Launch& launch) override {
-    std::vector<cudnn::Binding> bindings;
-    for (const auto& [uid, address] : bound_)
-      bindings.push_back({uid, address(launch)});
-    TROUPE_TRY(target_.use_stream(launch.stream));
-    return plan_->execute(target_, bindings, launch.workspace());
-  }
-
-private:
-  const cudnn::Target& target_;
-  std::shared_ptr<const cudnn::Plan> plan_;
-  std::vector<std::pair<cudnn::Uid, Address>> bound_;
-};
-
 /// Creates a step that reads the node's weight.
-Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
-                                                   const cudnn::OperationGraph& graph) {
+Result<std::unique_ptr<PlanStep>> make_step(Lowering& lowering, const Node& node,
+                                            const cudnn::OperationGraph& graph) {
   TROUPE_TRY(auto plan, lowering.plans->plan(graph, lowering.policy));
-  auto step = std::make_unique<ConvolutionStep>(node, std::move(plan));
+  auto step = std::make_unique<PlanStep>(node, std::move(plan));
   const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
   step->bind(uid::w, [weight](const Launch& launch) { return weight.data(launch); });
   return step;
 }
 
 /// Binds the uids to consecutive inputs, or outputs, from `first` on.
-void bind_all(ConvolutionStep& step, const std::vector<TensorId>& tensors, std::size_t first,
+void bind_all(PlanStep& step, const std::vector<TensorId>& tensors, std::size_t first,
               std::initializer_list<cudnn::Uid> uids, cudnn::Uid offset = 0) {
   for (const auto uid : uids)
     step.bind(uid + offset, tensors[first++]);
 }
 
 /// Binds factor, offset and residual of the convolution's input.
-void bind_prologue(ConvolutionStep& step, const Node& node, Residual residual) {
+void bind_prologue(PlanStep& step, const Node& node, Residual residual) {
   bind_all(step, node.inputs, 2, {uid::scale, uid::bias});
   if (residual == Residual::none)
     return;
@@ -74,7 +43,7 @@ void bind_prologue(ConvolutionStep& step, const Node& node, Residual residual) {
 }
 
 /// Binds a batch norm whose mask and sums backward data computes: five inputs and five outputs.
-void bind_batch_norm(ConvolutionStep& step, const Node& node, std::size_t first_input,
+void bind_batch_norm(PlanStep& step, const Node& node, std::size_t first_input,
                      std::size_t first_output, cudnn::Uid offset) {
   bind_all(step, node.inputs, first_input,
            {uid::bn_x, uid::bn_scale, uid::bn_bias, uid::bn_mean, uid::bn_inv_std}, offset);
@@ -117,7 +86,7 @@ Result<StepPtr> lower_conv2d_backward_data(Lowering& lowering, const Node& node)
 
 Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& node) {
   TROUPE_TRY(auto way, weight_gradient(*lowering.plans, lowering.policy, lowering.graph, node));
-  auto step = std::make_unique<ConvolutionStep>(node, std::move(way.plan));
+  auto step = std::make_unique<PlanStep>(node, std::move(way.plan));
   step->bind(uid::x, node.inputs[1]);
   step->bind(uid::dy, node.inputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).prologue)

@@ -1,14 +1,10 @@
 #include "gpu/lowering/convolution_graph.hpp"
 
+#include "gpu/lowering/detail/cudnn_type.hpp"
+
 namespace troupe::gpu {
 
 namespace {
-
-cudnnDataType_t cudnn_type(DType type) {
-  return type == DType::f16    ? CUDNN_DATA_HALF
-         : type == DType::bf16 ? CUDNN_DATA_BFLOAT16
-                               : CUDNN_DATA_FLOAT;
-}
 
 /// Returns the forward convolution x -> y that the node computes or differentiates.
 cudnn::ConvolutionProblem problem_of(const Tensor& x, const Tensor& y,

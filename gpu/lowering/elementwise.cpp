@@ -110,7 +110,7 @@ Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
   const auto& dy = lowering.input(node, 0);
   return kernel_step(
       node, [type = dy.dtype, rows = dy.shape[0], columns = dy.shape[1]](const NodeLaunch& l) {
-        launch_bias_backward(l.stream, type, l.in(0), l.out<float>(0), rows, columns);
+        launch_bias_backward(l.stream, type, l.in(0), l.out<float>(0), rows, columns, l.reductions);
       });
 }
 

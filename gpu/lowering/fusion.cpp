@@ -135,6 +135,9 @@ public:
       return weight(graph, node);
     case Op::max_pool:
       return pooling(graph, node);
+    case Op::matmul:
+    case Op::matmul_backward_data:
+      return product(graph, node);
     default:
       return rates_.microseconds(traffic_of(graph, node));
     }
@@ -159,6 +162,16 @@ private:
   std::optional<double> pooling(const Graph& graph, const Node& node) const {
     const auto& attributes = std::get<PoolAttributes>(node.attributes);
     if (attributes.prologue && pool_index_type(attributes) != DType::u8)
+      return std::nullopt;
+    return rates_.microseconds(traffic_of(graph, node));
+  }
+
+  /// cuBLASLt applies gelu to results of 16 bits, with a multiple of 8 columns.
+  std::optional<double> product(const Graph& graph, const Node& node) const {
+    const auto* const attributes = std::get_if<MatmulAttributes>(&node.attributes);
+    const auto& result = graph[node.outputs[0]];
+    if (attributes && attributes->gelu &&
+        (result.dtype == DType::f32 || result.shape.dims.back() % 8 != 0))
       return std::nullopt;
     return rates_.microseconds(traffic_of(graph, node));
   }

@@ -1,6 +1,6 @@
 // The loss of language models. Computes the logits of a chunk of rows at a time and discards them;
 // backward recomputes them, unless it also computes the loss. cuBLASLt computes the products, in
-// the type of x.
+// the type of x, which the logits have, too. Their gradients overwrite them.
 #include "gpu/lowering/linear_cross_entropy.hpp"
 
 #include "core/fail.hpp"
@@ -25,8 +25,10 @@ class LinearCrossEntropyStep : public Step {
 public:
   LinearCrossEntropyStep(const Lowering& lowering, const Node& node)
       : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
-        dtype_{lowering.input(node, 0).dtype}, shape_{lowering.graph, node}, layout_{shape_,
-                                                                                     dtype_} {
+        shape_{lowering.graph, node, lowering.options.logit_bytes},
+        rounds_weight_{!lowering.is_read_as(node.inputs[1], shape_.dtype)},
+        weight_{lowering.view_weight(node.inputs[1], shape_.dtype)}, layout_{shape_,
+                                                                             rounds_weight_} {
     name = to_string(node.op);
   }
 
@@ -61,12 +63,13 @@ protected:
           shape_.rows - first < shape_.chunk() ? products_.back() : products_.front();
       const Chunk chunk{products, first,
                         LogitRows{.logits = logits(l),
+                                  .dtype = shape_.dtype,
                                   .labels = l.data<std::int32_t>(node_.inputs[2]) + first,
                                   .rows = static_cast<int>(products.rows),
                                   .classes = static_cast<int>(shape_.classes),
                                   .smoothing = attributes_.label_smoothing},
                         row_of(l, node_.inputs[0], first), weight};
-      TROUPE_TRY(products.logits.run(l.stream, chunk.x, weight, nullptr, logits(l), l.workspace()));
+      TROUPE_TRY(products.logits.run(l.stream, {chunk.x, weight, logits(l), l.workspace()}));
       TROUPE_TRY(work(chunk));
     }
     return {};
@@ -77,40 +80,32 @@ protected:
   }
   /// Returns row `first` of x or dx.
   std::byte* row_of(const Launch& l, TensorId id, std::int64_t first) const {
-    return l.data<std::byte>(id) + static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
+    return l.data<std::byte>(id) +
+           static_cast<std::size_t>(first * shape_.width) * size_of(shape_.dtype);
   }
   /// Losses by row.
   float* losses(const Launch& l) const { return floats(l, layout_.losses); }
   /// Scalar: the gradients' factor.
   float* factor(const Launch& l) const { return floats(l, layout_.factor); }
-  /// log_sum_exp by row, if backward computes it.
-  float* totals(const Launch& l) const { return floats(l, layout_.totals); }
-  float* logits(const Launch& l) const { return floats(l, layout_.logits); }
-  /// In the type of x; in f32 they overwrite the logits.
-  void* dlogits(const Launch& l) const { return l.workspace() + layout_.dlogits; }
+  void* logits(const Launch& l) const { return l.workspace() + layout_.logits; }
 
   Node node_;
   LossAttributes attributes_;
-  DType dtype_;
   LogitChunks shape_;
 
 private:
   /// Offsets in the workspace, which begins with cuBLASLt's part.
   struct Layout {
-    std::size_t losses = product_workspace, factor, totals, weight, logits, dlogits, bytes;
+    std::size_t losses = product_workspace, factor, weight, logits, bytes;
 
-    Layout(const LogitChunks& s, DType dtype) {
-      const bool narrow = dtype != DType::f32;
+    Layout(const LogitChunks& s, bool rounds_weight) {
       const auto of = [](std::int64_t elements, DType type) {
         return aligned(static_cast<std::size_t>(elements) * size_of(type));
       };
       factor = losses + of(s.rows, DType::f32);
-      totals = factor + of(1, DType::f32);
-      weight = totals + of(s.rows, DType::f32);
-      logits = weight + (narrow ? of(s.classes * s.width, dtype) : 0);
-      const auto behind = logits + of(s.chunk() * s.classes, DType::f32);
-      dlogits = narrow ? behind : logits;
-      bytes = behind + (narrow ? of(s.chunk() * s.classes, dtype) : 0);
+      weight = factor + of(1, DType::f32);
+      logits = weight + (rounds_weight ? of(s.classes * s.width, s.dtype) : 0);
+      bytes = logits + of(s.chunk() * s.classes, s.dtype);
     }
   };
 
@@ -119,33 +114,36 @@ private:
   }
 
   const void* rounded_weight(const Launch& l) const {
-    if (dtype_ == DType::f32)
-      return l.data(node_.inputs[1]);
+    if (!rounds_weight_)
+      return weight_.data(l);
     auto* const rounded = l.workspace() + layout_.weight;
-    launch_cast(l.stream, l.data(node_.inputs[1]), DType::f32, rounded, dtype_,
+    launch_cast(l.stream, l.data(node_.inputs[1]), DType::f32, rounded, shape_.dtype,
                 static_cast<std::size_t>(shape_.classes * shape_.width));
     return rounded;
   }
 
   Result<ChunkProducts> products_of(Lowering& lowering, std::int64_t rows, bool backward) const {
-    TROUPE_TRY(auto forward, product(lowering, Product::forward, rows, DType::f32));
+    TROUPE_TRY(auto forward, product(lowering, Product::forward, rows, shape_.dtype));
     ChunkProducts products{rows, std::move(forward), {}, {}};
     if (backward) {
-      TROUPE_TRY(products.data, product(lowering, Product::backward_data, rows, dtype_));
+      TROUPE_TRY(products.data, product(lowering, Product::backward_data, rows, shape_.dtype));
       TROUPE_TRY(products.weights, product(lowering, Product::backward_weight, rows, DType::f32));
     }
     return products;
   }
 
   Result<Matmul> product(Lowering& lowering, Product kind, std::int64_t rows, DType result) const {
-    return lowering.product({.product = kind,
-                             .rows = rows,
-                             .in = shape_.width,
-                             .out = shape_.classes,
-                             .operands = dtype_,
-                             .result = result});
+    TROUPE_TRY(auto chosen, lowering.product({.product = kind,
+                                              .rows = rows,
+                                              .in = shape_.width,
+                                              .out = shape_.classes,
+                                              .operands = shape_.dtype,
+                                              .result = result}));
+    return std::move(chosen.matmul);
   }
 
+  bool rounds_weight_; ///< at each pass: the weight is an f32 activation
+  WeightView weight_;
   Layout layout_;
   std::vector<ChunkProducts> products_;
 };
@@ -176,8 +174,8 @@ public:
         l.stream, label_count(l),
         node_.inputs.size() > scale ? l.data<float>(node_.inputs[scale]) : nullptr, factor(l));
     TROUPE_TRY(for_chunks(l, [&](const Chunk& chunk) {
-      launch_logit_gradients(l.stream, chunk.rows, log_sum_exp(l, chunk), factor(l), dtype_,
-                             dlogits(l));
+      launch_logit_gradients(l.stream, chunk.rows, log_sum_exp(l, chunk), factor(l),
+                             losses(l) + chunk.first);
       return multiply(l, chunk);
     }));
     if (attributes_.loss)
@@ -187,24 +185,20 @@ public:
   }
 
 private:
-  /// Returns a chunk's log_sum_exp: saved by forward, or computed here together with the losses.
+  /// Returns a chunk's log_sum_exp, saved by forward; null if it is computed with the gradients.
   const float* log_sum_exp(const Launch& l, const Chunk& chunk) const {
-    if (!attributes_.loss)
-      return l.data<float>(node_.inputs[3]) + chunk.first;
-    auto* const made = totals(l) + chunk.first;
-    launch_row_losses(l.stream, chunk.rows, made, losses(l) + chunk.first);
-    return made;
+    return attributes_.loss ? nullptr : l.data<float>(node_.inputs[3]) + chunk.first;
   }
 
   /// Writes the first chunk's part of dweight, and adds the parts of later chunks.
   Status multiply(const Launch& l, const Chunk& chunk) const {
-    auto* const dweight = l.data(node_.outputs[1]);
-    TROUPE_TRY(chunk.products.data->run(l.stream, dlogits(l), chunk.weight, nullptr,
-                                        row_of(l, node_.outputs[0], chunk.first), l.workspace()));
-    if (chunk.first == 0)
-      return chunk.products.weights->run(l.stream, dlogits(l), chunk.x, nullptr, dweight,
-                                         l.workspace());
-    return chunk.products.weights->add(l.stream, dlogits(l), chunk.x, dweight, l.workspace());
+    const auto* const dlogits = chunk.rows.logits;
+    TROUPE_TRY(chunk.products.data->run(
+        l.stream,
+        {dlogits, chunk.weight, row_of(l, node_.outputs[0], chunk.first), l.workspace()}));
+    const MatmulMemory weights{dlogits, chunk.x, l.data(node_.outputs[1]), l.workspace()};
+    return chunk.first == 0 ? chunk.products.weights->run(l.stream, weights)
+                            : chunk.products.weights->add(l.stream, weights);
   }
 };
 

@@ -1,7 +1,7 @@
 #include "gpu/lowering/lowering.hpp"
 
 #include "core/fail.hpp"
-#include "gpu/cublas/matmul_plan_registry.hpp"
+#include "gpu/lowering/attention_graph.hpp"
 #include "gpu/lowering/convolution_graph.hpp"
 #include "gpu/lowering/storage.hpp"
 
@@ -36,35 +36,58 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
   return lowering;
 }
 
+/// cuDNN is large: a graph that does not need it does not open it.
 Status Lowering::find_plans() {
-  std::vector<cudnn::OperationGraph> all;
+  std::vector<cudnn::OperationGraph> convolutions;
   for (const auto& node : graph.nodes)
-    std::ranges::move(convolution_graphs(graph, node), std::back_inserter(all));
-  if (all.empty()) // cuDNN is large: a graph that does not need it does not open it
+    std::ranges::move(convolution_graphs(graph, node), std::back_inserter(convolutions));
+  if (!convolutions.empty()) {
+    TROUPE_TRY(plans, device_.plans());
+    plans->prepare(convolutions, policy);
+  }
+  const auto attention = attention_graphs(graph, policy);
+  if (attention.empty() || !options.fused_attention)
     return {};
-  TROUPE_TRY(plans, device_.plans());
-  plans->prepare(all, policy);
+  if (const auto opened = device_.plans()) {
+    plans = *opened;
+    prepare_attention(*plans, policy, attention);
+  } else {
+    device_.say(fmt::format("attention uses troupe's kernels: {}", opened.error().message));
+  }
   return {};
+}
+
+Result<std::optional<TimedPlan>> Lowering::attention(const Node& node) const {
+  if (!plans || !options.fused_attention)
+    return std::nullopt;
+  return attention_plan(*plans, policy, graph, node);
 }
 
 std::size_t Lowering::staging_bytes() const {
   return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes;
 }
 
-Result<Matmul> Lowering::product(MatmulOptions wanted) {
+Result<ChosenMatmul> Lowering::product(MatmulOptions wanted) {
   wanted.tf32 = options.tf32;
   wanted.workspace_bytes = product_workspace;
   TROUPE_TRY(auto* const registry, device_.products());
-  TROUPE_TRY(auto chosen, registry->product(wanted, options.deterministic));
-  return std::move(chosen.matmul);
+  return registry->product(wanted, options.deterministic);
 }
 
-WeightView Lowering::view_weight(TensorId parameter, DType type) const {
-  const auto unit = graph[parameter].unit;
-  if (type == DType::f32)
-    return {.parameter = parameter, .unit = unit};
-  const auto place = placement.places[static_cast<std::size_t>(parameter)];
-  return {parameter, unit, place.offset / sizeof(float) * size_of(type)};
+Result<DeviceRates> Lowering::rates() const {
+  return DeviceRates::of_device(device_.info().index);
+}
+
+WeightView Lowering::view_weight(TensorId weight, DType type) const {
+  const auto& tensor = graph[weight];
+  if (tensor.role != Role::parameter || type == tensor.dtype)
+    return {.parameter = weight, .unit = tensor.unit};
+  const auto place = placement.places[static_cast<std::size_t>(weight)];
+  return {weight, tensor.unit, place.offset / sizeof(float) * size_of(type)};
+}
+
+bool Lowering::is_read_as(TensorId weight, DType type) const {
+  return graph[weight].role == Role::parameter || graph[weight].dtype == type;
 }
 
 TensorId Lowering::shift_of(TensorId saved_mean) const {

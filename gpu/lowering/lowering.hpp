@@ -2,8 +2,9 @@
 /// tensors, and choices of cuDNN and cuBLASLt.
 #pragma once
 
-#include "gpu/cublas/matmul.hpp"
+#include "gpu/cublas/matmul_plan_registry.hpp"
 #include "gpu/cuda_device.hpp"
+#include "gpu/device_rates.hpp"
 #include "gpu/lowering/detail/step.hpp"
 #include "gpu/lowering/narrow_gradients.hpp"
 #include "gpu/lowering/plan_registry.hpp"
@@ -37,28 +38,38 @@ public:
   const CompileOptions& options;
   StorageLayout layout;
   Placement placement;
-  PlanRegistry* plans = nullptr; ///< the device's; null for a graph without convolutions
-  cudnn::PlanPolicy policy;      ///< for plans
-  std::vector<DType> copy_types; ///< by unit (storage.hpp)
+  /// The device's; null for a graph without convolutions and attention, or if only attention would
+  /// use it and cuDNN is missing.
+  PlanRegistry* plans = nullptr;
+  cudnn::PlanPolicy policy;                      ///< for plans
+  std::vector<DType> copy_types;                 ///< by unit (storage.hpp)
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
   const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
   /// Returns the shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
-  /// Returns the parameter as a node with activations of this type reads it.
-  WeightView view_weight(TensorId parameter, DType type) const;
+  /// Returns the weight as a node with activations of this type reads it: a parameter's copy of
+  /// that type, or the tensor itself.
+  WeightView view_weight(TensorId weight, DType type) const;
+  /// Whether view_weight() has this type: only an activation may have another.
+  bool is_read_as(TensorId weight, DType type) const;
+  /// Returns cuDNN's plan of an attention node; empty if this project's kernels compute it. Errors:
+  /// those of attention_plan().
+  Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.
   std::size_t staging_bytes() const;
   /// Chooses the product; sets its workspace and precision. Errors: those of
   /// MatmulPlanRegistry::product; unsupported if cuBLASLt is missing.
-  Result<Matmul> product(MatmulOptions wanted);
+  Result<ChosenMatmul> product(MatmulOptions wanted);
+  /// Errors: those of the driver.
+  Result<DeviceRates> rates() const;
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, policy{policy_of(options_)},
         narrow_gradients(graph_.units.size()), device_{device} {}
-  /// Finds the plans of all convolutions at once.
+  /// Finds the plans of all convolutions and attention at once.
   Status find_plans();
 
   CudaDevice& device_;

@@ -19,10 +19,26 @@ std::int64_t stored_inputs(const Graph& graph, TensorId weight) {
   return graph[weight].shape[1];
 }
 
-/// Whether the node's second input is a parameter that it reads in the type of its first input.
-bool reads_copy(const Node& node) {
-  return node.op == Op::conv2d || node.op == Op::conv2d_backward_data || node.op == Op::matmul ||
-         node.op == Op::matmul_backward_data;
+/// Returns the parameters that a node reads in the type of its first input.
+std::vector<TensorId> read_as_copies(const Graph& graph, const Node& node) {
+  std::vector<TensorId> read;
+  switch (node.op) {
+  case Op::matmul:
+    if (node.inputs.size() == 3 && graph[node.outputs[0]].dtype != DType::f32)
+      read.push_back(node.inputs[2]); // a bias
+    [[fallthrough]];
+  case Op::conv2d:
+  case Op::conv2d_backward_data:
+  case Op::matmul_backward_data:
+  case Op::linear_cross_entropy:
+  case Op::linear_cross_entropy_backward:
+    read.push_back(node.inputs[1]);
+    break;
+  default:
+    break;
+  }
+  std::erase_if(read, [&](TensorId id) { return graph[id].role != Role::parameter; });
+  return read;
 }
 
 } // namespace
@@ -41,13 +57,15 @@ Result<std::vector<DType>> copy_types(const Graph& graph) {
   std::vector<DType> types(graph.units.size(), DType::f32);
   for (const auto& node : graph.nodes) {
     const auto type = graph[node.inputs[0]].dtype;
-    if (!reads_copy(node) || type == DType::f32)
+    if (type == DType::f32)
       continue;
-    const auto unit = static_cast<std::size_t>(graph[node.inputs[1]].unit);
-    if (types[unit] != DType::f32 && types[unit] != type)
-      return fail(Errc::unsupported, "unit {} computes in both {} and {}", graph.units[unit],
-                  to_string(types[unit]), to_string(type));
-    types[unit] = type;
+    for (const auto parameter : read_as_copies(graph, node)) {
+      const auto unit = static_cast<std::size_t>(graph[parameter].unit);
+      if (types[unit] != DType::f32 && types[unit] != type)
+        return fail(Errc::unsupported, "unit {} computes in both {} and {}", graph.units[unit],
+                    to_string(types[unit]), to_string(type));
+      types[unit] = type;
+    }
   }
   return types;
 }

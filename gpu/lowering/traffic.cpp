@@ -3,6 +3,8 @@
 #include "core/device/sum_over_ranks.hpp"
 #include "gpu/lowering/detail/pool_shape.hpp"
 
+#include <cmath>
+
 namespace troupe::gpu {
 
 double bytes_of(const Tensor& tensor, DType type) {
@@ -99,6 +101,24 @@ Traffic max_pool(const Graph& graph, const Node& node) {
   return traffic;
 }
 
+/// Both factors have one type: a weight is read from its unit's copy. So is a bias that is added to
+/// a result of that type.
+Traffic matmul(const Graph& graph, const Node& node) {
+  const auto& first = graph[node.inputs[0]];
+  const auto& second = graph[node.inputs[1]];
+  const auto& result = graph[node.outputs[0]];
+  Traffic traffic{.read = bytes_of(first, first.dtype) + bytes_of(second, first.dtype),
+                  .written = bytes_of(graph, node.outputs),
+                  .operations = 2 * std::sqrt(static_cast<double>(first.shape.elements()) *
+                                              static_cast<double>(second.shape.elements()) *
+                                              static_cast<double>(result.shape.elements())),
+                  .operation_class = products_of(first.dtype),
+                  .launches = 1};
+  if (node.inputs.size() == 3)
+    traffic.read += bytes_of(graph[node.inputs[2]], result.dtype);
+  return traffic;
+}
+
 } // namespace
 
 Traffic cast_traffic(std::size_t elements, DType from, DType to) {
@@ -120,9 +140,16 @@ Traffic traffic_of(const Graph& graph, const Node& node) {
     return std::get<BatchNormAttributes>(node.attributes).pooled
                ? pooled_batch_norm_backward(graph, node)
                : batch_norm_backward(graph, node);
+  case Op::layer_norm_backward: // the second launch adds up partial sums
+  case Op::rms_norm_backward:
+    return once_and(graph, node, {}, {}, 1);
   case Op::max_pool:
   case Op::max_pool_backward:
     return max_pool(graph, node);
+  case Op::matmul:
+  case Op::matmul_backward_data:
+  case Op::matmul_backward_weight:
+    return matmul(graph, node);
   default:
     return once(graph, node);
   }

@@ -73,8 +73,8 @@ inline constexpr M operations{
 inline constexpr M peak_operations = metric(
     "troupe_peak_operations_per_second", gauge, every_node,
     "Multiplications and additions that the rank's device can do in the run's precision: for a GPU "
-    "at its highest clock; for CPUs as measured with independent instructions in registers, "
-    "divided among a node's ranks; missing if unknown, for GPUs other than sm_80 and sm_90",
+    "by its data sheet; for CPUs as measured with independent instructions in registers, "
+    "divided among a node's ranks; missing for GPUs whose peak is unknown",
     "rank");
 
 // By kind: all_reduce, reduce_scatter, all_gather, broadcast, reduce.

@@ -63,7 +63,7 @@ inline OutputTypes infer_causal_attention(const Attributes& attributes, Types in
   }
   const auto rows = inputs[0].shape[0];
   return std::vector{TensorType{{rows, a.heads * a.head_dim}, inputs[0].dtype},
-                     TensorType{{rows, a.heads}, DType::f32}};
+                     TensorType{{rows / a.sequence * a.heads, a.sequence}, DType::f32}};
 }
 
 inline Status differentiate_causal_attention(Propagation& to, const Node& node, TensorId dy) {

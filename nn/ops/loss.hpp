@@ -1,7 +1,7 @@
 /// Losses, and counts of correct predictions.
 #pragma once
 
-#include "nn/ops/detail/shape_checks.hpp"
+#include "nn/ops/detail/products.hpp"
 
 namespace troupe::nn::ops {
 
@@ -117,8 +117,7 @@ inline Status expect_rows_and_labels(Types inputs) {
   TROUPE_TRY(expect_rank(x, 2, "x (N, C)"));
   TROUPE_TRY(expect_floating(x, "x"));
   TROUPE_TRY(expect_rank(weight, 2, "weight (V, C)"));
-  if (weight.dtype != DType::f32)
-    return wrong("the weight must be f32, is {}", to_string(weight.dtype));
+  TROUPE_TRY(expect_weight(weight, x));
   if (x.shape[1] != weight.shape[1])
     return wrong("x has {} features, the weight takes {}", x.shape[1], weight.shape[1]);
   if (labels.dtype != DType::i32 || labels.shape.elements() != x.shape[0])
@@ -182,7 +181,7 @@ inline Status check_linear_cross_entropy_backward(const Attributes& attributes, 
   if (in.size() > inputs)
     TROUPE_TRY(expect_type(in.back(), scalar(), "loss_scale"));
   TROUPE_TRY(expect_type(out[0], in[0], "dx"));
-  TROUPE_TRY(expect_type(out[1], in[1], "dweight"));
+  TROUPE_TRY(expect_type(out[1], {in[1].shape, DType::f32}, "dweight"));
   for (std::size_t i = 2; i < out.size(); ++i)
     TROUPE_TRY(expect_type(out[i], scalar(), i == 2 ? "loss" : "counted"));
   return {};

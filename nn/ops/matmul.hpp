@@ -5,6 +5,11 @@
 
 namespace troupe::nn::ops {
 
+inline bool has_gelu(const Attributes& attributes) {
+  const auto* const matmul = std::get_if<MatmulAttributes>(&attributes);
+  return matmul && matmul->gelu;
+}
+
 inline bool is_wide(const Attributes& attributes) {
   const auto* const matmul = std::get_if<MatmulAttributes>(&attributes);
   return matmul && matmul->wide;
@@ -22,8 +27,12 @@ inline OutputTypes infer_matmul(const Attributes& attributes, Types inputs) {
     return wrong("x has {} features, the weight takes {}", x.shape[1], w.shape[1]);
   if (inputs.size() == 3)
     TROUPE_TRY(expect_type(inputs[2], {{w.shape[0]}, DType::f32}, "bias"));
-  return std::vector{
-      TensorType{{x.shape[0], w.shape[0]}, is_wide(attributes) ? DType::f32 : x.dtype}};
+  const TensorType y{{x.shape[0], w.shape[0]}, is_wide(attributes) ? DType::f32 : x.dtype};
+  if (!has_gelu(attributes))
+    return std::vector{y};
+  if (is_wide(attributes))
+    return wrong("a wide product has no gelu");
+  return std::vector{y, y};
 }
 
 inline Status differentiate_matmul(Propagation& to, const Node& node, TensorId dy) {
@@ -45,18 +54,37 @@ inline constexpr OpRecord matmul = {
     .cost = cost_of_forward,
 };
 
+inline Status check_matmul_backward_data(const Attributes& attributes, Types in, Types out) {
+  const bool gelu = has_gelu(attributes);
+  TROUPE_TRY(expect_counts(in, gelu ? 3 : 2, out, 1));
+  if (gelu)
+    TROUPE_TRY(expect_type(in[2], out[0], "gelu_input"));
+  return check_inverse<Op::matmul, 1>(MatmulAttributes{.wide = is_wide(attributes)}, in.first(2),
+                                      out);
+}
+
 inline constexpr OpRecord matmul_backward_data = {
     .op = Op::matmul_backward_data,
     .kind = OpKind::backward,
-    .check = check_inverse<Op::matmul, 1>,
+    .check = check_matmul_backward_data,
     .rounded = InputSet::only({1}),
     .cost = cost_of_data_gradient,
 };
 
+inline Status check_matmul_backward_weight(const Attributes& attributes, Types in, Types out) {
+  const auto* const matmul = std::get_if<MatmulAttributes>(&attributes);
+  const bool bias = matmul && matmul->bias_gradient;
+  TROUPE_TRY(expect_counts(in, 2, out, bias ? 2 : 1));
+  if (bias)
+    TROUPE_TRY(expect_type(out[1], {{in[0].shape.dims.back()}, DType::f32}, "dbias"));
+  return check_weight_gradient<Op::matmul>(MatmulAttributes{.wide = is_wide(attributes)}, in,
+                                           out.first(1));
+}
+
 inline constexpr OpRecord matmul_backward_weight = {
     .op = Op::matmul_backward_weight,
     .kind = OpKind::backward,
-    .check = check_weight_gradient<Op::matmul>,
+    .check = check_matmul_backward_weight,
     .cost = cost_of_weight_gradient,
 };
 

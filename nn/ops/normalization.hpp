@@ -1,4 +1,4 @@
-/// Normalization ops, their gradients, and their recomputation.
+/// Batch norm, its gradient, and its recomputation.
 #pragma once
 
 #include "nn/ops/detail/shape_checks.hpp"
@@ -129,81 +129,5 @@ inline Status check_normalize(const Attributes& attributes, Types in, Types out)
 }
 
 inline constexpr auto normalize = backward_op(Op::normalize, check_normalize);
-
-/// Returns the type of statistics with one value per row of x.
-inline TensorType by_row(const TensorType& x) {
-  return {{x.shape.elements() / x.shape.dims.back()}, DType::f32};
-}
-
-inline OutputTypes infer_layer_norm(const Attributes&, Types inputs) {
-  TROUPE_TRY(expect_count(inputs, 3));
-  const auto& x = inputs[0];
-  TROUPE_TRY(expect_rows(x, "x"));
-  TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale", "shift"));
-  return std::vector{x, by_row(x), by_row(x)};
-}
-
-inline Status differentiate_layer_norm(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate_all(Op::layer_norm_backward, node, {0, 1, 2},
-                   {dy, node.inputs[0], node.inputs[1], node.outputs[1], node.outputs[2]});
-  return {};
-}
-
-inline constexpr OpRecord layer_norm = {
-    .op = Op::layer_norm,
-    .infer = infer_layer_norm,
-    // PyTorch's list for CUDA; on the CPU, PyTorch's layer_norm follows its input.
-    .autocast = Autocast{AutocastRule::fp32, "layer_norm"},
-    .gradient = differentiate_layer_norm,
-    .clone = same_node,
-};
-
-inline Status check_layer_norm_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_counts(in, 5, out, 3));
-  const auto& x = in[1];
-  TROUPE_TRY(expect_inverse(Op::layer_norm, attributes, {x, in[2], in[2]}, in[0]));
-  TROUPE_TRY(expect_type(in[3], by_row(x), "saved_mean"));
-  TROUPE_TRY(expect_type(in[4], by_row(x), "saved_inv_std"));
-  TROUPE_TRY(expect_type(out[0], x, "dx"));
-  return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale", "dshift");
-}
-
-inline constexpr auto layer_norm_backward =
-    backward_op(Op::layer_norm_backward, check_layer_norm_backward);
-
-inline OutputTypes infer_rms_norm(const Attributes&, Types inputs) {
-  TROUPE_TRY(expect_count(inputs, 2));
-  const auto& x = inputs[0];
-  TROUPE_TRY(expect_rows(x, "x"));
-  TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale"));
-  return std::vector{x, by_row(x)};
-}
-
-inline Status differentiate_rms_norm(Propagation& to, const Node& node, TensorId dy) {
-  to.propagate_all(Op::rms_norm_backward, node, {0, 1},
-                   {dy, node.inputs[0], node.inputs[1], node.outputs[1]});
-  return {};
-}
-
-inline constexpr OpRecord rms_norm = {
-    .op = Op::rms_norm,
-    .infer = infer_rms_norm,
-    // As for layer_norm.
-    .autocast = Autocast{AutocastRule::fp32, "rms_norm"},
-    .gradient = differentiate_rms_norm,
-    .clone = same_node,
-};
-
-inline Status check_rms_norm_backward(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_counts(in, 4, out, 2));
-  const auto& x = in[1];
-  TROUPE_TRY(expect_inverse(Op::rms_norm, attributes, {x, in[2]}, in[0]));
-  TROUPE_TRY(expect_type(in[3], by_row(x), "saved_inv_rms"));
-  TROUPE_TRY(expect_type(out[0], x, "dx"));
-  return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale");
-}
-
-inline constexpr auto rms_norm_backward =
-    backward_op(Op::rms_norm_backward, check_rms_norm_backward);
 
 } // namespace troupe::nn::ops

@@ -13,6 +13,7 @@
 #include "nn/ops/matmul.hpp"
 #include "nn/ops/normalization.hpp"
 #include "nn/ops/pooling.hpp"
+#include "nn/ops/row_norms.hpp"
 
 #include <array>
 

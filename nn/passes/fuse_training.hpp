@@ -3,6 +3,7 @@
 
 #include "core/graph/graph.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,8 +14,10 @@ namespace troupe::nn {
 /// A decision whether to fuse nodes, for a log.
 struct FusionChoice {
   std::string_view what; ///< "statistics", "mask and sums", "prologue", "max pool", "block's end"
-                         ///< or its gradient, "sum of gradients", "mask", "loss"
-  const Tensor& at;      ///< result of the convolution or batch norm in question, or the logits
+                         ///< or its gradient, "sum of gradients", "mask", "loss", "add and norm",
+                         ///< "narrow ..." for the type of a norm's tensor, "gelu", "gradient of
+                         ///< gelu", "bias gradient", "shared weight"
+  const Tensor& at;      ///< result of the convolution or norm in question, or the logits
   double fused;          ///< microseconds of all changed nodes
   std::optional<double> apart; ///< empty: the device does not support one of them
   bool taken;
@@ -88,6 +91,31 @@ Graph fuse_loss(const Graph& training, const FusionSupport& support,
 /// bits. A loss stays if it is in `keep` or a node reads it.
 Graph fuse_linear_loss(const Graph& training, const std::vector<std::string>& keep = {});
 
+/// Fuses gelu {tanh} with the matrix products around it: the matmul that computes its input, and
+/// the matmul_backward_data that computes the gradient of its output.
+///
+/// For a training graph. Applies each fusion if the device takes no more time. The matmul still
+/// stores gelu's input for backward. Results are equal up to rounding; tensors in `keep` stay.
+///
+/// `recompute` can no longer recompute gelu's output from its input, only by the whole product.
+Graph fuse_gelu(const Graph& training, const FusionSupport& support,
+                const std::vector<std::string>& keep = {});
+
+/// Sums the gradient of a linear layer's bias in the product that computes its weight's gradient.
+///
+/// For a training graph. Applies if the device takes no more time. Results are equal up to the
+/// order of sums.
+Graph fuse_bias_gradients(const Graph& training, const FusionSupport& support,
+                          const std::vector<std::string>& keep = {});
+
+/// Shares a weight with a loss in the type in which the loss multiplies it.
+///
+/// For a training graph. If only losses read a `share`, and the device takes no more time, the
+/// `share` becomes a `cast` to the type of their x. The result has the same bits; tensors in `keep`
+/// stay.
+Graph narrow_shared_weights(const Graph& training, const FusionSupport& support,
+                            const std::vector<std::string>& keep = {});
+
 /// Fuses the ends of residual blocks with the convolutions of the next block that read them. So a
 /// block's end is written, and its gradient is read, only once.
 ///
@@ -125,5 +153,29 @@ Graph fuse_block_ends(const Graph& training, const FusionSupport& support,
 /// The result has the same bits on a device that stores its sums. Tensors in `keep` stay.
 Graph finish_block_ends(const Graph& training, const FusionSupport& support,
                         const std::vector<std::string>& keep = {});
+
+/// The additions that fuse_norms may move to a norm.
+enum class NormSums : std::uint8_t {
+  of_unit,     ///< only those of the norm's unit
+  of_any_unit, ///< also the addition that ends the previous unit. Then the norm reads tensors of
+               ///< that unit, so do not recompute activations of the result
+};
+
+/// Fuses layer_norm and rms_norm of an f32 stream, and their gradients, with the additions and
+/// casts around them, so that the stream and its gradient are read and written once per norm.
+///
+/// For a training graph, after drop_casts. Applies each fusion if the device takes no more time:
+///
+/// - A norm whose result is only cast writes it in the type of the cast.
+/// - The addition that makes the norm's input becomes part of the norm, which also writes the sum.
+///   The norm must be the first node that reads the sum. The fused node has the unit of the norm,
+///   because it reads the norm's parameters. It reads an addend before a cast to f32.
+/// - The norm's gradient reads dy before a cast to f32, adds the other part of the stream's
+///   gradient to dx, and writes dx also in the type that a cast gives it.
+///
+/// The result has the same bits on a device that rounds dx before it adds the other part. Tensors
+/// in `keep` stay.
+Graph fuse_norms(const Graph& training, const FusionSupport& support, NormSums sums,
+                 const std::vector<std::string>& keep = {});
 
 } // namespace troupe::nn

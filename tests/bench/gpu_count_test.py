@@ -1,4 +1,4 @@
-"""bench/gpu/count with a program that only pretends, and the lists of PyTorch's kernels."""
+"""bench/gpu/count with a stub of bench_gpu_count, and the lists of the peers' kernels."""
 
 import json
 import pathlib
@@ -11,22 +11,32 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/gpu"))
 
-from counting import pytorch, resnet50  # noqa: E402
+from counting import gpt2, peers, resnet50  # noqa: E402
 
 RESNET50 = {"model": "resnet50", "precision": "amp_fp16", "batch": 128, "size": 224, "classes": 1000}
 DEVICE = {
     "name": "a device",
     "bytes_per_second": 1e12,
-    "narrow_operations": 1e14,
-    "wide_operations": 1e13,
+    "operations_per_second": {"wide": 1e13, "narrow": 1e14, "cudnn_attention": 5e13, "attention": 1e12},
     "launch_seconds": 1e-6,
 }
-SHARED = {"unit": "head", "launches": 2, "narrow": True}
+SHARED = {"unit": "head", "launches": 2, "operation_class": "narrow"}
 WORK = [
     {"kind": "add", "what": "y", "read": 2e9, "written": 1e9, "operations": 0, **SHARED},
     {"kind": "matmul", "what": "z", "read": 1e6, "written": 1e6, "operations": 2e12, **SHARED},
 ]
-COUNTED = {**RESNET50, "optimizer": "sgd", "device": DEVICE, "work": WORK}
+COUNTED = {**RESNET50, "slices": 1, "optimizer": "sgd", "language": None, "device": DEVICE, "work": WORK}
+GPT2_124M = {
+    "tokens": 512 * 1024,
+    "sequence": 1024,
+    "layers": 12,
+    "width": 768,
+    "heads": 12,
+    "vocabulary": 50304,
+    "operations_per_token": 1e9,
+    "peak": 1e15,
+}
+LANGUAGE = {"model": "gpt2", "precision": "amp_bf16", "optimizer": "adamw", "slices": 16, "language": GPT2_124M}
 
 
 class Count(unittest.TestCase):
@@ -69,6 +79,20 @@ class Count(unittest.TestCase):
         self.pretend_to_count()
         self.assertIn("| PyTorch compile |", self.count().stdout)
 
+    def test_a_language_model_has_figures_per_token_and_its_peers(self):
+        self.pretend_to_count(**LANGUAGE)
+        ended = self.count()
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("MB a token", ended.stdout)
+        # 3 GB and 2 TFLOP in 23 ms: 22.8 million tokens/s, of 1e9 operations each.
+        self.assertRegex(ended.stdout, r"\| troupe +\| +0\.01 \| +0\.004 \| +4 \| +23\.0 \| +22791\d{3} \| +2279\.1% \|")
+        self.assertIn("| llm.c ", ended.stdout)
+        self.assertIn("| PyTorch compile |", ended.stdout)
+
+    def test_an_unknown_peak_has_no_mfu(self):
+        self.pretend_to_count(**{**LANGUAGE, "language": {**GPT2_124M, "peak": 0}})
+        self.assertRegex(self.count().stdout, r"\| troupe .* –")
+
     def test_what_is_wrong_is_said(self):
         self.assertEqual(self.count().returncode, 2)
         self.pretend("echo job.yaml: wrong >&2; exit 2")
@@ -89,25 +113,46 @@ class Lists(unittest.TestCase):
         self.assertEqual(layers[-1].elements["p"], 25_557_032)
         self.assertEqual(sum(layer.operations for layer in layers), 2 * 4_089_184_256)
 
+    def test_the_layers_are_those_of_gpt2(self):
+        """124,475,904 parameters: GPT-2's, with 50,304 tokens."""
+        layers = gpt2.layers(GPT2_124M, 32)
+        self.assertEqual([layer.elements["p"] for layer in layers if "step" in layer.kinds], [124_475_904])
+        self.assertEqual(len([layer for layer in layers if "later slice" in layer.kinds]), 148)
+        products = [layer.operations for layer in layers if "linear" in layer.kinds]
+        rows = GPT2_124M["tokens"] // 32
+        self.assertEqual(sum(products), 2 * rows * 12 * 12 * 768**2)
+
     def test_every_kernel_has_a_source_and_a_layer(self):
-        kinds = {kind for layer in resnet50.layers(1, 224, 1000) for kind in layer.kinds}
-        for file in sorted(pytorch.LISTS.glob("*.json")):
-            for kernel in json.loads(file.read_text())["kernels"]:
-                with self.subTest(file=file.name, kernel=kernel):
+        known = {
+            **dict.fromkeys(peers.RESNET50.values(), resnet50.layers(1, 224, 1000)),
+            **dict.fromkeys(peers.GPT2.values(), gpt2.layers(GPT2_124M, 32)),
+        }
+        for file, layers in known.items():
+            kinds = {kind for layer in layers for kind in layer.kinds}
+            for kernel in peers.kernels_of(file):
+                with self.subTest(file=file, kernel=kernel):
                     self.assertTrue(kernel["source"])
                     self.assertIn(kernel["for"], kinds)
 
-    def test_steps_are_what_the_pages_say(self):
-        """docs/benchmarks/2026-11-23-gpu-count.md."""
-        steps = pytorch.steps(COUNTED)
-        sums = {
+    def sums(self, counted):
+        """Gigabytes and launches."""
+        steps = peers.steps(counted)
+        return {
             name: (round(sum(work.moved for work in works) / 1e9, 1), sum(work.launches for work in works))
             for name, works in steps.items()
         }
-        self.assertEqual(sums, {"PyTorch eager": (63.2, 588), "PyTorch compile": (52.7, 702)})
+
+    def test_steps_of_resnet50_match_the_page(self):
+        """docs/benchmarks/2026-11-23-gpu-count.md."""
+        self.assertEqual(self.sums(COUNTED), {"PyTorch eager": (63.2, 588), "PyTorch compile": (52.7, 702)})
+
+    def test_steps_of_gpt2_match_the_page(self):
+        """docs/benchmarks/2026-12-01-gpu-count-language.md."""
+        found = self.sums({**COUNTED, **LANGUAGE})
+        self.assertEqual(found, {"llm.c": (1274.2, 5810), "PyTorch compile": (1653.8, 11138)})
 
     def test_other_networks_have_no_lists(self):
-        self.assertEqual(pytorch.steps({**COUNTED, "precision": "fp32"}), {})
+        self.assertEqual(peers.steps({**COUNTED, "precision": "fp32"}), {})
 
 
 if __name__ == "__main__":

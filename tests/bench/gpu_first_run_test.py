@@ -9,13 +9,13 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from fake_programs import result  # noqa: E402
+from fake_programs import RATES, result  # noqa: E402
 from gpu_run_fixture import GPT2, GpuRunCase, beside  # noqa: E402
 
 PARTS = ["doctor", "kernels", "engines", "host_waits", "resnet18", "resnet50", "gpt2"]
 STARTS = ["resnet18 first", "resnet18 again", "resnet50 first", "resnet50 again", "resnet50 basic", "gpt2 first"]
 PLANS = {f"{digit * 32}.json" for digit in "123"}
-NODE = {"name": "linear", "output": "a", "unit": "h.0", "us": 20, "operations": 7.9e9, "bytes": 4.3e6}
+NODE = {"name": "linear", "output": "a", "unit": "h.0", "us": 20, "operations": 7.9e9, "operation_class": "narrow", "bytes": 4.3e6}
 FILES = {"report.md", "report.json", "doctor.txt", "tests.txt", "start.txt", "plans.tar.gz"}
 STARTER = "bench_gpu_train_step"
 
@@ -30,7 +30,7 @@ class FirstRun(GpuRunCase):
         first thing it does; seconds that a search takes.
         """
         known = result(300, 800, loss=7.0, device="NVIDIA H200", startup={"graph": 0.5})
-        profiled = result(300, 800, loss=7.0, device="NVIDIA H200", profile=[NODE])
+        profiled = result(300, 800, loss=7.0, device="NVIDIA H200", profile=[NODE], rates=RATES)
         self.fake.script(
             STARTER,
             f"""

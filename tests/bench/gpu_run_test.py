@@ -8,7 +8,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from fake_programs import DOCTOR, RED, WITHOUT_GPU, result  # noqa: E402
+from fake_programs import DOCTOR, RATES, RED, WITHOUT_GPU, result  # noqa: E402
 from gpu_run_fixture import AMP, GpuRunCase, beside  # noqa: E402
 
 
@@ -26,7 +26,8 @@ class GpuRun(GpuRunCase):
             {"name": "conv2d", "output": "a", "unit": "stem", "us": 20, "operations": 7.9e9, "bytes": 4.3e6},
             {"name": "relu", "output": "b", "unit": "stem", "us": 10, "operations": 0, "bytes": 8.6e6},
         ]
-        found = result(300, 800, idle_ratio=0.01, device="NVIDIA H200", profile=nodes, ms=0.024)
+        nodes = [{**node, "operation_class": "narrow"} for node in nodes]
+        found = result(300, 800, idle_ratio=0.01, device="NVIDIA H200", profile=nodes, rates=RATES, ms=0.024)
         self.fake.script("bench_gpu_train_step", f"echo '{found}'")
         self.assertEqual(self.run_suite("trace"), 0, self.said)
         self.assertAlmostEqual(self.report["trace"]["trace"]["summary"]["share_of_bound"], 0.5)

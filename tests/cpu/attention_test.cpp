@@ -52,8 +52,7 @@ struct Problem {
             .heads = heads,
             .q_distance = heads * dim,
             .kv_distance = dim,
-            .y_distance = heads * dim,
-            .row_heads = heads};
+            .y_distance = heads * dim};
   }
 };
 
@@ -98,8 +97,8 @@ template <class T>
 AttentionResults formulas(const Problem<T>& p) {
   AttentionResults r{
       Values(p.q.size()), {}, Values(p.q.size()), Values(p.k.size()), Values(p.k.size())};
-  for (std::size_t row = 0; row < p.sequence; ++row)
-    for (std::size_t head = 0; head < p.heads; ++head)
+  for (std::size_t head = 0; head < p.heads; ++head)
+    for (std::size_t row = 0; row < p.sequence; ++row)
       add_row(p, row, head, r);
   return r;
 }

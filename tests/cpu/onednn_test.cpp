@@ -143,9 +143,9 @@ TEST_CASE("nodes that only other devices' passes create are refused by name") {
   CHECK(refused({.input = {.channels = 4}}).find("the fused conv2d (conv1)") != std::string::npos);
 }
 
-TEST_CASE("parts of a batch norm that only other devices split are refused by name") {
+TEST_CASE("nodes that only other devices split or fuse are refused by name") {
   const auto device = cpu::make_host_device(0, 1);
-  const auto refused = [&](Op op, std::size_t inputs) {
+  const auto check = [&](Op op, std::size_t inputs, const Attributes& attributes) {
     Graph graph;
     graph.units = {"all"};
     const auto x = graph.add_tensor({.name = "x", .shape = {4, 8}});
@@ -153,20 +153,24 @@ TEST_CASE("parts of a batch norm that only other devices split are refused by na
     graph.add_node({.op = op,
                     .inputs = std::vector<TensorId>(inputs, x),
                     .outputs = {y},
-                    .attributes = BatchNormAttributes{}});
+                    .attributes = attributes});
     const auto compiled = device->compile(graph, {});
-    return compiled ? std::string{"nothing"} : compiled.error().to_string();
+    REQUIRE_FALSE(compiled);
+    CHECK_THAT(
+        compiled.error().to_string(),
+        Catch::Matchers::ContainsSubstring("the fused " + std::string{to_string(op)} + " (y)"));
   };
-  for (const auto& [op, inputs] : {std::pair{Op::batch_norm_finalize, 6},
-                                   {Op::batch_norm_statistics, 5},
-                                   {Op::scale_shift, 3},
-                                   {Op::batch_norm_input_gradient, 5},
-                                   {Op::batch_norm_backward, 7},
-                                   {Op::batch_norm_backward, 8}}) {
-    const auto what = "the fused " + std::string{to_string(op)} + " (y)";
-    CHECK_THAT(refused(op, static_cast<std::size_t>(inputs)),
-               Catch::Matchers::ContainsSubstring(what));
-  }
+  check(Op::batch_norm_finalize, 6, BatchNormAttributes{});
+  check(Op::batch_norm_statistics, 5, BatchNormAttributes{});
+  check(Op::scale_shift, 3, BatchNormAttributes{});
+  check(Op::batch_norm_input_gradient, 5, BatchNormAttributes{});
+  check(Op::batch_norm_backward, 7, BatchNormAttributes{});
+  check(Op::batch_norm_backward, 8, BatchNormAttributes{});
+  check(Op::layer_norm, 4, LayerNormAttributes{.fusion = {.add = true}});
+  check(Op::rms_norm_backward, 4, RmsNormAttributes{.fusion = {.narrow = true}});
+  check(Op::matmul, 2, MatmulAttributes{.gelu = true});
+  check(Op::matmul_backward_data, 3, MatmulAttributes{.gelu = true});
+  check(Op::matmul_backward_weight, 2, MatmulAttributes{.bias_gradient = true});
 }
 
 TEST_CASE("two devices in two threads give the same result as one") {

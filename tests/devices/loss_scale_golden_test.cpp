@@ -12,7 +12,7 @@ using nn::test::golden_uniform;
 
 namespace {
 
-constexpr std::size_t elements = 8;
+constexpr std::size_t gradient_elements = 8;
 
 OptimizerArguments arguments_of(const json& golden) {
   const auto& given = golden.at("arguments");
@@ -31,7 +31,7 @@ LossScaleOptions options_of(const json& scaler) {
 }
 
 std::vector<float> gradient_of(const json& golden, std::size_t step, float scale) {
-  auto values = golden_uniform("gradient" + std::to_string(step), elements);
+  auto values = golden_uniform("gradient" + std::to_string(step), gradient_elements);
   for (auto& value : values)
     value *= scale;
   if (const auto planted = golden.at("planted").find(std::to_string(step));
@@ -48,20 +48,20 @@ struct Replay {
       : device{on}, stream{in_order}, arguments{arguments_of(golden)},
         options{options_of(golden.at("scaler"))}, clip_norm{golden.value("clip_norm", 0.0f)},
         scaler{device, stream, {LossScaleState{.scale = options.initial}}},
-        parameters{device, stream, golden_uniform("parameter", elements)} {}
+        parameters{device, stream, golden_uniform("parameter", gradient_elements)} {}
 
   void step(const std::vector<float>& gradient) {
     gradients.write(gradient);
-    device.check_finite(stream, gradients.data(), elements, &scaler.data()->found_inf);
+    device.check_finite(stream, gradients.data(), gradient_elements, &scaler.data()->found_inf);
     if (clip_norm > 0) {
       device.zero(stream, squared_norm.data(), sizeof(double));
-      device.add_squared_norm(stream, arguments, gradients.data(), elements, squared_norm.data(),
-                              scaler.data());
+      device.add_squared_norm(stream, arguments, gradients.data(), gradient_elements,
+                              squared_norm.data(), scaler.data());
       device.clip_factor(stream, squared_norm.data(), clip_norm, factor.data());
     }
     device.optimizer_step(
         stream, arguments,
-        {parameters.data(), gradients.data(), state0.data(), state1.data(), elements},
+        {parameters.data(), gradients.data(), state0.data(), state1.data(), gradient_elements},
         clip_norm > 0 ? factor.data() : nullptr, scaler.data());
     device.update_loss_scale(stream, options, scaler.data());
   }
@@ -73,7 +73,7 @@ struct Replay {
   float clip_norm;
   DeviceVector<LossScaleState> scaler;
   DeviceVector<float> parameters;
-  const std::vector<float> zeros = std::vector<float>(elements);
+  const std::vector<float> zeros = std::vector<float>(gradient_elements);
   DeviceVector<float> gradients{device, stream, zeros}, state0{device, stream, zeros},
       state1{device, stream, zeros}, factor{device, stream, {0.0f}};
   DeviceVector<double> squared_norm{device, stream, {0.0}};
@@ -104,7 +104,7 @@ TEST_CASE("200 scaled steps match GradScaler: every scale, skip and parameter") 
       if (skips)
         REQUIRE(parameters == before); // bit for bit
       const auto expected = golden.at("parameters")[step].get<std::vector<float>>();
-      for (std::size_t i = 0; i < elements; ++i)
+      for (std::size_t i = 0; i < gradient_elements; ++i)
         // Each step rounds, and this device may fuse multiplications and additions. Such errors add
         // up like a random walk: to 14 roundings in 200 steps.
         REQUIRE(std::abs(parameters[i] - expected[i]) <=

@@ -44,7 +44,7 @@ def rewrite_launches(text: str) -> str:
         call = f"[](auto... kernel_arguments) {{ {kernel}(kernel_arguments...); }}"
         text = (
             f"{text[:name_begin]}::emulation::Launch{{{text[at + 3 : close]}}}"
-            f"({call}, {text[arguments + 1 : end]}{text[end:]}"
+            f"(__PRETTY_FUNCTION__, {call}, {text[arguments + 1 : end]}{text[end:]}"
         )
     return text
 

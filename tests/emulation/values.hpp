@@ -13,10 +13,11 @@
 
 namespace emulation {
 
-enum class Type : std::uint8_t { f32, f16, bf16 };
+/// i32 and boolean exist only between the operations of a cuDNN graph.
+enum class Type : std::uint8_t { f32, f16, bf16, i32, boolean };
 
 inline std::size_t size_of(Type type) {
-  return type == Type::f32 ? 4 : 2;
+  return type == Type::f16 || type == Type::bf16 ? 2 : 4;
 }
 
 inline std::vector<float> load(const void* from, std::size_t count, Type type) {

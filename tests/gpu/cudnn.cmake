@@ -1,4 +1,6 @@
 set(TROUPE_CUDNN_TESTS
+  attention_graph_test.cpp
+  cudnn_attention_test.cpp
   cudnn_bf16_test.cpp
   cudnn_deterministic_test.cpp
   cudnn_graph_test.cpp

@@ -3,23 +3,14 @@
 // kernels on a device.
 #include "bench/gpu/network_problems.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
+#include "tests/gpu/driver_stub.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-
-#include <dlfcn.h>
 
 using namespace troupe;
 using namespace troupe::gpu::cudnn;
 
 namespace {
-
-/// Loads the driver, or a stub with its name, for the rest of the process: cuDNN looks it up by
-/// name.
-void load_driver() {
-  if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) &&
-      !dlopen(TROUPE_DRIVER_STUB, RTLD_NOW | RTLD_GLOBAL))
-    FAIL("neither a driver nor its stub: " << dlerror());
-}
 
 std::vector<ConvolutionProblem> convolutions() {
   const auto graph = bench::probed_network("resnet50", 128, 224, Stem::imagenet);
@@ -36,7 +27,7 @@ void check_proposed(const Target& target, const OperationGraph& graph) {
 } // namespace
 
 TEST_CASE("on Hopper general engines compute bf16 statistics, also after normalized inputs") {
-  load_driver();
+  testing::load_driver();
   const auto target = testing::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
     check_proposed(target, convolution_statistics(problem));
@@ -46,7 +37,7 @@ TEST_CASE("on Hopper general engines compute bf16 statistics, also after normali
 }
 
 TEST_CASE("on Hopper nothing else fuses in bf16, even with a driver") {
-  load_driver();
+  testing::load_driver();
   const auto target = testing::described_gpu("h100_sxm");
   for (const auto& problem : convolutions()) {
     if (problem.in == 4)

@@ -118,7 +118,7 @@ DeviceTensors::DeviceTensors(const OperationGraph& graph, const DeviceValues& in
                              std::size_t workspace_bytes)
     : graph_(graph), workspace_bytes_(workspace_bytes) {
   for (const auto& tensor : graph.tensors) {
-    if (tensor.is_virtual)
+    if (!tensor.is_bound())
       continue;
     const auto bytes = elements_of(tensor.dims) * bytes_of(tensor.type);
     void* data = nullptr;

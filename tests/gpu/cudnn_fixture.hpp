@@ -32,7 +32,7 @@ inline gpu::CudnnLibrary cudnn_or_skip() {
   return *library;
 }
 
-/// `device`: "h200", "h100_sxm" or "a100_sxm". Skips the test when cuDNN cannot be opened.
+/// `device`: a file of tests/gpu/devices. Skips the test when cuDNN cannot be opened.
 inline gpu::cudnn::Target described_gpu(const std::string& device) {
   auto target = bench::target_of_properties(cudnn_or_skip(), properties_of(device));
   if (!target)

@@ -14,7 +14,7 @@ constexpr ConvolutionProblem problem = {8, 56, 28, 64, 128, 3, 2, 1};
 std::set<Uid> pointers_of(const OperationGraph& graph) {
   std::set<Uid> uids;
   for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual)
+    if (tensor.is_bound())
       uids.insert(tensor.uid);
   return uids;
 }
@@ -73,4 +73,14 @@ TEST_CASE("a graph's canonical text differs whenever the plans must differ") {
   texts.insert(convolution_backward_filter(problem, CUDNN_DATA_FLOAT).canonical_text());
   CHECK(texts.size() == 7);
   CHECK(texts.contains(convolution_forward(problem).canonical_text()));
+}
+
+TEST_CASE("the canonical text of convolutions is that of the plans stored by earlier versions") {
+  CHECK(convolution_backward_data({8, 56, 28, 64, 128, 3, 2, 1}).canonical_text() ==
+        "4:2:8x64x56x28;2:2:128x64x3x3;6:2:8x128x28x14;conv1 x4 w2 y6 s2 p1;");
+  CHECK(normalized_convolution_statistics({1, 2, 2, 8, 8, 1, 1, 0}).canonical_text() ==
+        "1:2:1x8x2x2;7:2:1x8x1x1;8:2:1x8x1x1;100:0:1x8x2x2v;101:0:1x8x2x2v;102:2:1x8x2x2v;"
+        "2:2:8x8x1x1;3:2:1x8x2x2;13:0:1x8x1x1;14:0:1x8x1x1;pw1 x1 b7 y100 t0 f1;"
+        "pw0 x100 b8 y101 t0 f1;pw100 x101 b0 y102 t0 f1;conv0 x102 w2 y3 s1 p0;"
+        "stats x3 s13 q14;");
 }

@@ -128,7 +128,7 @@ TEST_CASE("a plan is written as JSON and loaded again") {
     REQUIRE(plans);
     const auto json = plans->front().json(target);
     REQUIRE(json);
-    const auto loaded = Plan::from_json(target, *json, plans->front().tag());
+    const auto loaded = Plan::from_json(target, graph, *json, plans->front().tag());
     INFO((loaded ? "" : loaded.error().message));
     REQUIRE(loaded);
     CHECK(loaded->workspace_bytes() == plans->front().workspace_bytes());

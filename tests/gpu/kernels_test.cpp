@@ -63,13 +63,31 @@ TEST_CASE_METHOD(GpuFixture, "relu, its backward, add and bias match the interpr
       run_reference(Op::bias, {}, with_bias, y);
       launch_bias(handle(), dtype, upload(a, dtype, skew), floats(bias), out, 7, 24);
       require_near(download(out, n, dtype), y[0].values, tolerance(dtype), "bias");
-
-      std::vector<ReferenceTensor> dbias{{{24}}};
-      run_reference(Op::bias_backward, {}, one, dbias);
-      auto* const sums = float_room(24);
-      launch_bias_backward(handle(), dtype, upload(a, dtype), sums, 7, 24);
-      require_near(download(sums, 24), dbias[0].values, 1e-5f, "bias backward");
     }
+}
+
+// Up to a few hundred blocks; 5 columns, and an address that is no multiple of 16 bytes, have no
+// packs. 20001 columns are more than the blocks of one launch can sum.
+TEST_CASE_METHOD(GpuFixture, "gradients of biases match the interpreter and are repeatable") {
+  for (const auto dtype : types)
+    for (const auto& shape : {Shape{7, 24}, Shape{3000, 5}, Shape{3001, 768}, Shape{9, 20'001}})
+      for (const std::size_t skew : {0u, 1u}) {
+        CAPTURE(to_string(dtype), shape[0], shape[1], skew);
+        const auto columns = static_cast<std::size_t>(shape[1]);
+        std::vector<ReferenceTensor> dy{{shape, normal_values(count(shape), 1, dtype)}};
+        std::vector<ReferenceTensor> dbias{{{shape[1]}}};
+        run_reference(Op::bias_backward, {}, dy, dbias);
+        auto* const sums = float_room(columns);
+        const auto* const on_device = upload(dy[0].values, dtype, skew);
+        const auto run = [&] {
+          launch_bias_backward(handle(), dtype, on_device, sums, shape[0], shape[1],
+                               stream().scratch());
+          return download(sums, columns);
+        };
+        const auto first = run();
+        require_near(first, dbias[0].values, 1e-5f, "bias backward");
+        REQUIRE(run() == first);
+      }
 }
 
 TEST_CASE_METHOD(GpuFixture, "subsampling with padded channels, forward and backward") {

@@ -47,8 +47,8 @@ struct Products : GpuFixture {
     auto* const y = room(rows * out, o.result);
     auto* const workspace = room(workspace_bytes / sizeof(float));
     stream().enqueue("product", [&](cudaStream_t raw) {
-      return matmul.run(raw, x, weight, o.bias ? floats(normal_values(out, 3)) : nullptr, y,
-                        workspace);
+      return matmul.run(
+          raw, {x, weight, y, workspace, o.bias ? floats(normal_values(out, 3)) : nullptr});
     });
     return download(y, rows * out, o.result);
   }
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(Products, "matrices may be aligned to 64 bytes, like shards") {
   auto* const y = room(rows * out, DType::f32, words);
   auto* const workspace = room(workspace_bytes / sizeof(float));
   stream().enqueue("product", [&](cudaStream_t raw) {
-    return chosen->matmul.run(raw, x, weight, floats(normal_values(out, 3)), y, workspace);
+    return chosen->matmul.run(raw, {x, weight, y, workspace, floats(normal_values(out, 3))});
   });
   require_near(download(y, rows * out), reference_of(with_bias), 1e-3f, "y");
 }
@@ -197,7 +197,7 @@ TEST_CASE_METHOD(Products, "two streams run one product with two biases") {
   }
   for (std::size_t i = 0; i < count; ++i)
     cuda_stream(*streams[i]).enqueue("product", [&](cudaStream_t raw) {
-      return chosen->matmul.run(raw, x, weight, biases[i], results[i], workspaces[i]);
+      return chosen->matmul.run(raw, {x, weight, results[i], workspaces[i], biases[i]});
     });
   for (const auto& one : streams)
     REQUIRE(one->synchronize());

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <barrier>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -149,13 +150,14 @@ std::vector<float> pattern(std::int64_t elements, float step) {
 
 std::vector<float> run(Product product, const std::vector<float>& first,
                        const std::vector<float>& second, std::int64_t elements,
-                       const float* bias = nullptr) {
+                       float* bias = nullptr) {
   const auto handle = CublasLt::create(host_library(), 0).value();
   const auto matmuls = Matmul::candidates(
       handle, {.product = product, .rows = rows, .in = in, .out = out, .bias = bias != nullptr}, 1);
   REQUIRE(matmuls);
   std::vector<float> result(static_cast<std::size_t>(elements));
-  REQUIRE(matmuls->front().run(nullptr, first.data(), second.data(), bias, result.data(), nullptr));
+  REQUIRE(
+      matmuls->front().run(nullptr, {first.data(), second.data(), result.data(), nullptr, bias}));
   return result;
 }
 
@@ -167,7 +169,8 @@ float at(const std::vector<float>& matrix, std::int64_t columns, std::int64_t r,
 
 TEST_CASE("the three products of a linear layer match row-major matrices") {
   const auto x = pattern(rows * in, 0.5f), weight = pattern(out * in, 0.25f),
-             dy = pattern(rows * out, 0.125f), bias = pattern(out, 3);
+             dy = pattern(rows * out, 0.125f);
+  auto bias = pattern(out, 3);
   const auto y = run(Product::forward, x, weight, rows * out, bias.data());
   const auto dx = run(Product::backward_data, dy, weight, rows * in);
   const auto dweight = run(Product::backward_weight, dy, x, out * in);
@@ -211,11 +214,25 @@ TEST_CASE("a product that the library does not support is an error that names it
   CHECK_FALSE(Matmul::candidates(handle, {.operands = DType::f16, .result = DType::bf16}, 8));
 }
 
+TEST_CASE("an epilogue that a kind of product lacks is an error") {
+  const auto handle = CublasLt::create(host_library(), 0).value();
+  const auto code = [&](Product product, bool bias, bool gelu) {
+    const auto matmuls = Matmul::candidates(
+        handle,
+        {.product = product, .rows = rows, .in = in, .out = out, .bias = bias, .gelu = gelu}, 1);
+    return matmuls ? std::nullopt : std::optional{matmuls.error().code};
+  };
+  CHECK(code(Product::backward_data, true, false) == Errc::internal);
+  CHECK(code(Product::backward_weight, false, true) == Errc::internal);
+  CHECK_FALSE(code(Product::backward_data, false, true));
+  CHECK_FALSE(code(Product::backward_weight, true, false));
+}
+
 TEST_CASE("two threads run one product with two biases at once") {
   const auto x = pattern(rows * in, 0.5f), weight = pattern(out * in, 0.25f);
-  const std::vector<std::vector<float>> biases{pattern(out, 3), pattern(out, -7)};
+  std::vector<std::vector<float>> biases{pattern(out, 3), pattern(out, -7)};
   std::vector<std::vector<float>> expected, results(2, std::vector<float>(rows * out));
-  for (const auto& bias : biases)
+  for (auto& bias : biases)
     expected.push_back(run(Product::forward, x, weight, rows * out, bias.data()));
   const auto handle = CublasLt::create(host_library(), 0).value();
   const auto matmuls =
@@ -227,8 +244,8 @@ TEST_CASE("two threads run one product with two biases at once") {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < 2; ++i)
       threads.emplace_back([&, i] {
-        (void)matmuls->front().run(nullptr, x.data(), weight.data(), biases[i].data(),
-                                   results[i].data(), nullptr);
+        (void)matmuls->front().run(
+            nullptr, {x.data(), weight.data(), results[i].data(), nullptr, biases[i].data()});
       });
   }
   start_together = nullptr;
@@ -255,6 +272,8 @@ TEST_CASE("different products have different names") {
   other.result = DType::f16;
   other.bias = true;
   CHECK(to_string(other) == "product forward 128x2048 -> 1000 f16, bias");
+  other.gelu = true;
+  CHECK(to_string(other) == "product forward 128x2048 -> 1000 f16, bias, gelu");
   other = {.product = Product::backward_weight, .rows = 1, .in = 2, .out = 3, .tf32 = true};
   CHECK(to_string(other) == "product backward weight 1x2 -> 3 f32, tf32");
 }

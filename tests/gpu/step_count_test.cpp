@@ -1,7 +1,11 @@
 // Tests the bytes that a step moves and its launches, by the plans of GPUs that are only described.
+#include "bench/gpu/language_shape.hpp"
 #include "bench/gpu/step_count.hpp"
+#include "core/config/load.hpp"
+#include "nn/config_check.hpp"
 #include "tests/gpu/cudnn_fixture.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -30,6 +34,15 @@ gpu::Traffic count(const std::string& device, const Config& config) {
   return total(*works);
 }
 
+/// Reads a config of bench/gpu/configs.
+Config language_model(const std::string& name) {
+  const auto file = source_tree() / "bench/gpu/configs" / (name + ".yaml");
+  auto config = load_config(file, {}, Capabilities::all(), nn::model_catalogue());
+  if (!config)
+    FAIL(config.error().front().to_string());
+  return std::move(*config);
+}
+
 /// Upper bounds for a step. A change that reduces bytes or launches also lowers the bound, to keep
 /// the gain.
 struct Bound {
@@ -42,14 +55,62 @@ struct Bound {
 } // namespace
 
 TEST_CASE("a step of ResNet-50 moves no more bytes and launches no more kernels than recorded") {
-  for (const auto& bound : {Bound{"h100_sxm", Precision::amp_fp16, 34.80, 299},
-                            Bound{"h200", Precision::amp_fp16, 34.80, 299},
+  for (const auto& bound : {Bound{"h100_sxm", Precision::amp_fp16, 34.80, 297},
+                            Bound{"h200", Precision::amp_fp16, 34.80, 297},
                             Bound{"h100_sxm", Precision::amp_bf16, 44.35, 399}}) {
     const auto step = count(bound.device, resnet50(bound.precision));
     CAPTURE(bound.device, to_string(bound.precision));
     CHECK(step.moved() <= 1e9 * bound.gigabytes);
     CHECK(step.launches <= bound.launches);
   }
+}
+
+TEST_CASE("a step of a language model moves no more bytes and launches no more kernels per slice "
+          "than recorded") {
+  struct LanguageBound {
+    const char* config;
+    double megabytes_per_token;
+    int launches_per_slice;
+  };
+  for (const auto& bound :
+       {LanguageBound{"gpt2_124m", 2.47, 285}, LanguageBound{"gpt2_1558m", 19.46, 1029},
+        LanguageBound{"llama_1b", 13.21, 879}, LanguageBound{"llama_7b", 53.39, 1265}}) {
+    const auto config = language_model(bound.config);
+    const auto shape = bench::language_shape(config).value();
+    REQUIRE(shape);
+    const auto step = count("h100_sxm", config);
+    const auto tokens = static_cast<double>(config.data.batch_size * shape->sequence);
+    CAPTURE(bound.config);
+    CHECK(step.moved() / tokens <= 1e6 * bound.megabytes_per_token);
+    CHECK(step.launches <= bound.launches_per_slice * config.slices());
+  }
+}
+
+TEST_CASE("operations per token follow nanoGPT's formula") {
+  // 124,475,904 parameters, of which 786,432 are position embeddings.
+  const auto shape = bench::language_shape(language_model("gpt2_124m")).value();
+  REQUIRE(shape);
+  CHECK(shape->parameters == 124'475'904);
+  CHECK(shape->operations_per_token == 6.0 * (124'475'904 - 786'432) + 12.0 * 12 * 768 * 1024);
+  CHECK_FALSE(bench::language_shape(resnet50(Precision::amp_fp16)).value());
+}
+
+TEST_CASE("a step of several slices repeats the passes and sums the gradients") {
+  auto config = language_model("gpt2_124m");
+  config.model.layers = 1;
+  const auto count_slices = [&config](std::int64_t slices) {
+    config.data.batch_size = 16 * slices;
+    config.data.slices = slices;
+    return count("h100_sxm", config);
+  };
+  const auto one = count_slices(1), two = count_slices(2), three = count_slices(3);
+  CHECK(two.operations == 2 * one.operations);
+  // The first slice copies the gradients of three units, which moves two values each; later slices
+  // add them, which moves three.
+  const double bytes = sizeof(float) * 46'509'312.0;
+  const auto pass = three.moved() - two.moved() - 3 * bytes;
+  CHECK(two.moved() - one.moved() == Catch::Approx(pass + 5 * bytes));
+  CHECK(three.launches - two.launches == two.launches - one.launches - 3);
 }
 
 TEST_CASE("a step of ResNet-50 has the operations of its layers") {
@@ -60,11 +121,16 @@ TEST_CASE("a step of ResNet-50 has the operations of its layers") {
   CHECK(counted == 2 * 128 * (3 * layers + 2 * 4 * stem));
 }
 
-TEST_CASE("a step with several micro-batches or workers is not counted") {
+TEST_CASE("a step of several workers or of unequal slices is not counted") {
   gpu::PlanRegistry plans{described_gpu("h100_sxm")};
-  auto several = resnet50(Precision::amp_fp16);
-  several.train.accumulate = 2;
-  const auto counted = bench::count_step(several, plans);
-  REQUIRE_FALSE(counted);
-  CHECK_THAT(counted.error().message, Catch::Matchers::ContainsSubstring("micro-batch"));
+  const auto refusal = [&plans](const Config& config) {
+    const auto counted = bench::count_step(config, plans);
+    REQUIRE_FALSE(counted);
+    return counted.error().message;
+  };
+  auto workers = resnet50(Precision::amp_fp16), slices = workers;
+  workers.devices.count = 2;
+  CHECK_THAT(refusal(workers), Catch::Matchers::ContainsSubstring("2 workers"));
+  slices.data.slices = 3;
+  CHECK_THAT(refusal(slices), Catch::Matchers::ContainsSubstring("3 slices"));
 }

@@ -61,6 +61,7 @@ std::vector<Graph> graphs_of_all_ops() {
       testing::squared_error(DType::i32, mixed).graph,
       testing::squared_error(DType::f32, mixed).graph,
       with_clones(testing::language_model(5, mixed).graph),
+      testing::language_model(5, apart).graph,
       testing::generating_model(5, mixed).graph,
   };
   for (const auto& one : testing::all_op_cases())

@@ -1,6 +1,7 @@
-// Tests uses of trained models on a GPU: predictions, and fine-tuning.
+// Tests uses of trained models on a GPU: predictions and fine-tuning; and language models.
 #include "tests/system/experiment.hpp"
 #include "tests/system/gpus.hpp"
+#include "tests/system/language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -106,4 +107,21 @@ TEST_CASE("frozen modules keep their bits on a GPU, and factors change the learn
     CAPTURE(name);
     CHECK(std::ranges::equal(one.find(name)->values, other.find(name)->values));
   }
+}
+
+TEST_CASE("language models on GPUs have the same losses with fused norms and sharded units") {
+  need_gpus(1);
+  const auto [model, recompute] =
+      GENERATE(std::pair{"gpt2-mini", "none"}, std::pair{"llama-mini", "block"});
+  CAPTURE(model);
+  const auto experiment = on_text(model, {"devices.kind=cuda", "run.deterministic=true",
+                                          "precision.mode=amp_bf16", "data.slices=2"});
+  const auto fused = experiment.completed("fused");
+  CHECK(fused.losses().back() < fused.losses().front() - 0.3);
+  constexpr double rounding_bound = 1e-3; // of eight steps; a bit of bf16 is 8e-3
+  const auto separate = experiment.completed("separate", {"devices.fusion=basic"});
+  CHECK(largest_difference(fused.losses(), separate.losses()) < rounding_bound);
+  const auto sharded = experiment.completed(
+      "sharded", workers("fsdp", 2) + Settings{std::string{"train.recompute="} + recompute});
+  CHECK(largest_difference(sharded.losses(), fused.losses()) < rounding_bound);
 }

@@ -19,6 +19,8 @@ PTX_ENTRY = re.compile(r"\.entry\s+(\w+)")
 PTX_FUNCTION = re.compile(r"^\s*(?:\.\w+\s+)*\.func\b")
 ACCESS = re.compile(r"\b(ld|st)((?:\.[\w:]+)+)\s")
 TYPE = re.compile(r"[busf](8|16|32|64|128)")
+MOST_THREADS = re.compile(r"\.maxntid\s+(\d+)")
+BRANCH = re.compile(r"^\s*\$?\w+:|\bbra\b")  # or the target of one
 VECTOR = re.compile(r"v([248])")
 OTHER_SPACES = {"shared", "local", "param", "const"}
 PACK_BYTES = 16
@@ -42,10 +44,25 @@ class Kernel:
     spilled: int = 0  # bytes, stored or loaded
     widest: int = 0  # bytes of the widest access of global memory
     narrow: int = 0  # loads of one 16-bit element from global memory
+    threads: int = 0  # of a block, by the kernel's launch bounds; 0: without bounds
+    loads: int = 0  # most bytes that a thread loads from global memory between two branches
 
     @property
     def is_packed(self):
         return self.widest >= PACK_BYTES
+
+    @property
+    def blocks(self):
+        """Blocks that a multiprocessor of sm_90 holds at once; 0 without launch bounds."""
+        if not self.threads:
+            return 0
+        registers = -(-self.registers // 8) * 8 * self.threads
+        return min(65536 // registers, (228 << 10) // (self.shared + 1024), 2048 // self.threads, 32)
+
+    @property
+    def in_flight(self):
+        """Bytes that these blocks load at a time, if a thread waits only where it branches."""
+        return self.blocks * self.threads * self.loads
 
 
 def parse_ptxas(text):
@@ -80,14 +97,20 @@ def access_of(line):
 
 def parse_ptx(text, kernels):
     """Counts the accesses of `kernels`, {mangled name: Kernel}."""
-    current = None
+    current, loaded = None, 0
     for line in text.splitlines():
         if match := PTX_ENTRY.search(line):
-            current = kernels.get(match[1])
+            current, loaded = kernels.get(match[1]), 0
         elif PTX_FUNCTION.search(line):
             current = None
+        elif current and (match := MOST_THREADS.search(line)):
+            current.threads = int(match[1])
+        elif BRANCH.search(line):
+            loaded = 0
         elif current and (access := access_of(line)):
             is_load, elements, size = access
+            loaded += elements * size if is_load else 0
+            current.loads = max(current.loads, loaded)
             current.widest = max(current.widest, elements * size)
             current.narrow += is_load and elements == 1 and size == 2
 

@@ -2,6 +2,7 @@
 #include "collectives/nccl/library.hpp"
 #include "core/config/config.hpp"
 #include "core/fail.hpp"
+#include "gpu/architectures.hpp"
 #include "gpu/description.hpp"
 #include "training/platforms/detail/cuda_driver.hpp"
 #include "training/platforms/detail/cuda_groups.hpp"
@@ -205,10 +206,14 @@ Trait nccl_trait() {
 }
 
 Traits traits() {
-  Traits all{{"cuda", "build", "with CUDA"}};
+  const auto kernels = gpu::built_architectures();
+  Traits all{{"cuda", "build", "with CUDA; kernels: " + gpu::to_string(kernels)}};
   std::ranges::move(gpu::library_traits(), std::back_inserter(all));
   all.push_back(nccl_trait());
   std::ranges::move(cuda_driver_traits(), std::back_inserter(all));
+  const auto driver = probe_cuda_driver();
+  for (std::size_t i = 0; i < driver.devices.size(); ++i)
+    all.push_back(gpu::kernel_trait(i, kernels, driver.devices[i].capability));
   return all;
 }
 

@@ -3,22 +3,13 @@ the 3x3 convolution."""
 
 from dataclasses import dataclass, field
 
+from counting.layers import Layer
+
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # width, blocks, stride of the first
 EXPANSION = 4
 
-
 # torch/_inductor/config.py, realize_reads_threshold: what is made of more tensors than that is written.
 MOST_READS = 4
-
-
-@dataclass
-class Layer:
-    """Kernels are counted for each layer of a kind; it has a name for the elements of each of its tensors."""
-
-    kinds: tuple
-    elements: dict
-    operations: float = 0
-    bytes: dict = field(default_factory=dict)  # of what is no one tensor
 
 
 def add_compiled_gradients(blocks):

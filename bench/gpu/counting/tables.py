@@ -6,11 +6,15 @@ COLUMNS = ["GB read", "GB written", "GFLOP", "launches", "least µs"]
 
 
 def heading(counted, rates):
+    language = counted["language"]
+    size = f"{language['sequence']} tokens" if language else counted["size"]
+    slices = f" in {counted['slices']} slices" if counted["slices"] > 1 else ""
+    tera = {name: rate / 1e12 for name, rate in rates.operations_per_second.items()}
+    attention = f"attention {tera['cudnn_attention']:.0f} by cuDNN, {tera['attention']:.0f} by our kernels, "
     return (
-        f"{counted['model']}, {counted['size']}, batch {counted['batch']}, {counted['precision']}, "
-        f"{rates.name}: {rates.bytes_per_second / 1e9:.0f} GB/s, "
-        f"{rates.narrow_operations / 1e12:.0f} TFLOP/s in 16 bits, {rates.wide_operations / 1e12:.0f} in 32, "
-        f"{1e6 * rates.launch_seconds:.1f} µs a launch"
+        f"{counted['model']}, {size}, batch {counted['batch']}{slices}, {counted['precision']}, "
+        f"{rates.name}: {rates.bytes_per_second / 1e9:.0f} GB/s, {tera['narrow']:.0f} TFLOP/s in 16 bits, "
+        f"{tera['wide']:.0f} in 32, {attention if language else ''}{1e6 * rates.launch_seconds:.1f} µs a launch"
     )
 
 
@@ -58,6 +62,28 @@ def of_steps(steps, rates, batch):
         figures = [f"{moved / 1e9:.1f}", str(sums["launches"]), f"{1e3 * seconds:.1f}", f"{batch / seconds:.0f}"]
         rows.append([name, *figures])
     return table(["step", "GB", "launches", "least ms", "images/s at most"], rows)
+
+
+def of_language_steps(steps, rates, language):
+    """Shares of the peak (MFU) by nanoGPT's formula; none for a device whose peak is unknown."""
+    rows = []
+    for name, works in steps.items():
+        sums = total(by_kind(works, rates))
+        tokens, seconds = language["tokens"], sums["seconds"]
+        share = language["operations_per_token"] * tokens / seconds / language["peak"] if language["peak"] else None
+        rows.append(
+            [
+                name,
+                f"{(sums['read'] + sums['written']) / tokens / 1e6:.2f}",
+                f"{sums['operations'] / tokens / 1e9:.3f}",
+                str(sums["launches"]),
+                f"{1e3 * seconds:.1f}",
+                f"{tokens / seconds:.0f}",
+                "–" if share is None else f"{100 * share:.1f}%",
+            ]
+        )
+    head = ["step", "MB a token", "GFLOP a token", "launches", "least ms", "tokens/s at most", "MFU"]
+    return table(head, rows)
 
 
 def last_line(works):

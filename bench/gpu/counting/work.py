@@ -1,4 +1,4 @@
-"""What is counted: each piece of work with the bytes it moves, what it computes, and its launches."""
+"""Counted work: the bytes that it moves, the operations that it computes, and its launches."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 @dataclass
 class Work:
     kind: str
-    what: str = ""  # the tensor that it writes, or where the kernel comes from
+    what: str = ""  # the tensor that it writes, or the source of the kernel
     unit: str = ""
     read: float = 0
     written: float = 0
     operations: float = 0
     launches: int = 0
-    narrow: bool = True  # products of 16 bits
+    operation_class: str = "narrow"  # gpu/traffic.hpp, OperationClass
 
     @property
     def moved(self):
@@ -21,24 +21,23 @@ class Work:
 
 @dataclass
 class Rates:
-    """Of a device."""
+    """Rates of a device that kernels reach."""
 
     name: str
     bytes_per_second: float
-    narrow_operations: float  # a second
-    wide_operations: float
+    operations_per_second: dict  # by class
     launch_seconds: float
 
     def seconds(self, work):
-        """The least time for it, as gpu/device_rates has it (Williams et al. 2009)."""
-        operations = self.narrow_operations if work.narrow else self.wide_operations
+        """The least time for it, as gpu/device_rates estimates it (Williams et al. 2009)."""
         return work.launches * self.launch_seconds + max(
-            work.moved / self.bytes_per_second, work.operations / operations
+            work.moved / self.bytes_per_second,
+            work.operations / self.operations_per_second[work.operation_class],
         )
 
 
 def by_kind(works, rates):
-    """A line a kind, in the order of the first of each: how many, their sums, and their least seconds."""
+    """A line for each kind, in the order of their first works: their number, sums and least seconds."""
     kinds = {}
     for work in works:
         line = kinds.setdefault(work.kind, {"kind": work.kind, "count": 0, **dict.fromkeys(SUMS, 0), "seconds": 0})

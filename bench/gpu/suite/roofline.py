@@ -2,56 +2,52 @@
 
 from dataclasses import dataclass
 
-BANDWIDTH = {"H200": 4.3e12, "H100": 3.0e12, "A100": 1.8e12}  # bytes/s that a copy reaches
-RATES = {  # operations/s that large products reach
-    "H200": {"fp16": 790e12, "tf32": 395e12, "fp32": 60e12},
-    "H100": {"fp16": 790e12, "tf32": 395e12, "fp32": 60e12},
-    "A100": {"fp16": 280e12, "tf32": 140e12, "fp32": 19e12},
-}
 HEAD = ["unit", "node", "output", "µs", "MB", "GFLOP", "of bandwidth", "of FLOP/s", "bound µs", "bound ÷ µs"]
 
 
 @dataclass
-class Peaks:
-    """What a device reaches at most."""
+class Rates:
+    """Rates that kernels reach on the device, as the program prints them (gpu/device_rates.cpp)."""
 
     bytes: float  # a second
-    operations: float  # a second
+    operations: dict  # a second, by class
+
+    def operations_for(self, node):
+        return self.operations[node["operation_class"]]
 
     def bound(self, node):
         """In seconds."""
-        return max(node["bytes"] / self.bytes, node["operations"] / self.operations)
+        return max(node["bytes"] / self.bytes, node["operations"] / self.operations_for(node))
 
 
-def peaks_of(device, precision):
-    """None where the device is not known."""
-    name = next((name for name in BANDWIDTH if name in device), None)
-    kind = precision if precision in ("tf32", "fp32") else "fp16"
-    return Peaks(BANDWIDTH[name], RATES[name][kind]) if name else None
+def rates_of(result):
+    """None if the program printed no rates."""
+    rates = result.get("rates")
+    return Rates(rates["bytes_per_second"], rates["operations_per_second"]) if rates else None
 
 
-def compare(device, precision, nodes, milliseconds):
-    """For the report: nodes as the program gives them, with their shares; and of the whole step, launched as
-    one, the share that the bound of all nodes is. A device that is not known has times, bytes and operations.
+def compare(result):
+    """Returns for the report: the nodes of a profile with their shares, and the share of the step's time that
+    the sum of all bounds is. Without rates, there are times, bytes and operations only.
     """
-    peaks = peaks_of(device, precision)
-    found = {"device": device, "ms": milliseconds, "nodes": nodes}
+    rates, milliseconds, nodes = rates_of(result), result["ms"], result.get("profile", [])
+    found = {"device": result.get("device", ""), "ms": milliseconds, "nodes": nodes}
     for node in nodes:
         seconds = 1e-6 * node["us"]
-        if peaks and seconds > 0:
-            node["of_bandwidth"] = node["bytes"] / seconds / peaks.bytes
-            node["of_operations"] = node["operations"] / seconds / peaks.operations
-            node["bound"] = 1e6 * peaks.bound(node)
+        if rates and seconds > 0:
+            node["of_bandwidth"] = node["bytes"] / seconds / rates.bytes
+            node["of_operations"] = node["operations"] / seconds / rates.operations_for(node)
+            node["bound"] = 1e6 * rates.bound(node)
             node["share"] = node["bound"] / node["us"]
-    if peaks and nodes:
-        found["bound_ms"] = 1e3 * sum(map(peaks.bound, nodes))
+    if rates and nodes:
+        found["bound_ms"] = 1e3 * sum(map(rates.bound, nodes))
         found["share"] = found["bound_ms"] / milliseconds
     return found
 
 
 def keep(report, case, result):
     """Puts the profile of a step into the report; returns it."""
-    found = compare(result.get("device", ""), case.precision, result.get("profile", []), result["ms"])
+    found = compare(result)
     report.data["roofline"][case.name] = found
     return found
 

@@ -69,6 +69,11 @@ public:
   const T& attributes() const {
     return std::get<T>(node_.attributes);
   }
+  /// For ops whose attributes are optional.
+  template <class T>
+  const T* attributes_or_null() const {
+    return std::get_if<T>(&node_.attributes);
+  }
 
 private:
   void* at(TensorId id) const { return memory_[static_cast<std::size_t>(id)]; }

@@ -54,6 +54,12 @@ struct HeadRows {
   std::int64_t distance;
 
   __device__ T* row(int n) const { return first + n * distance; }
+  /// Whether rows of `columns` elements are whole, aligned packs.
+  __device__ bool are_packs(int columns) const {
+    constexpr auto width = static_cast<std::uintptr_t>(pack_width<T>);
+    return reinterpret_cast<std::uintptr_t>(first) % (width * sizeof(T)) == 0 &&
+           static_cast<std::uintptr_t>(distance) % width == 0 && columns % width == 0;
+  }
 };
 
 /// One head of one sequence, with the keys and values that it reads.
@@ -78,8 +84,11 @@ struct Heads {
   __device__ HeadRows<T> kv(void* all) const { return rows(all, kv_head, kv_distance); }
   __device__ HeadRows<const T> y(const void* all) const { return rows(all, head, heads * columns); }
   __device__ HeadRows<T> y(void* all) const { return rows(all, head, heads * columns); }
-  /// Index of a row's scalar of this head in (rows, heads).
-  __device__ std::int64_t scalar(int row) const { return (first_row + row) * heads + head; }
+  /// Index of a row's scalar of this head in (sequences, heads, sequence), and in (rows, heads).
+  __device__ std::int64_t by_head(int row) const {
+    return first_row * heads + head * sequence + row;
+  }
+  __device__ std::int64_t by_row(int row) const { return (first_row + row) * heads + head; }
 
 private:
   __device__ HeadRows<const T> rows(const void* all, std::int64_t of, std::int64_t distance) const {
@@ -101,10 +110,10 @@ struct Tile {
   template <class T>
   __device__ void load(const HeadRows<const T>& from, int first, const Heads<T>& heads,
                        float factor = 1) {
-    for (int row = threadIdx.x / 32; row < Rows; row += tile_threads / 32)
-      for (int c = threadIdx.x % 32; c < heads.columns; c += 32)
-        values[row][c] =
-            first + row < heads.sequence ? factor * to_float(from.row(first + row)[c]) : 0;
+    if (from.are_packs(heads.columns))
+      load_wide<pack_width<T>>(from, first, heads, factor);
+    else
+      load_wide<1>(from, first, heads, factor);
   }
 
   /// Accessors for add_products: the tile, and its transpose.
@@ -113,6 +122,22 @@ struct Tile {
   }
   __device__ auto turned() const {
     return [this](int column, int row) { return values[row][column]; };
+  }
+
+private:
+  template <int Width, class T>
+  __device__ void load_wide(const HeadRows<const T>& from, int first, const Heads<T>& heads,
+                            float factor) {
+    const int packs = heads.columns / Width;
+    for (int i = threadIdx.x; i < Rows * packs; i += tile_threads) {
+      const int row = i / packs, column = i % packs * Width;
+      float loaded[Width] = {};
+      if (first + row < heads.sequence)
+        load_floats(from.row(first + row) + column, loaded);
+#pragma unroll
+      for (int c = 0; c < Width; ++c)
+        values[row][column + c] = factor * loaded[c];
+    }
   }
 };
 

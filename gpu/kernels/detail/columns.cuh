@@ -14,7 +14,8 @@
 
 namespace troupe::gpu {
 
-inline constexpr int column_threads = 256;
+/// Threads of a block, and most of them along the channels.
+inline constexpr int column_threads = 256, most_threads_x = 16;
 
 struct Columns {
   std::int64_t rows;
@@ -38,12 +39,12 @@ struct ColumnLaunch {
   dim3 blocks;
 };
 
-/// Chooses about `blocks_wanted` blocks with at least four rows per thread. Depends only on the
-/// shape, so sums are the same on every device.
+/// Chooses at most about `blocks_wanted` blocks, with at least four rows per thread. If that number
+/// is a constant, sums are the same on every device.
 inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, int blocks_wanted) {
   const auto packs = static_cast<int>((channels + width - 1) / width);
   int threads_x = 2;
-  while (threads_x < packs && threads_x < 16)
+  while (threads_x < packs && threads_x < most_threads_x)
     threads_x *= 2;
   const int groups = (packs + threads_x - 1) / threads_x;
   const std::int64_t rows_of_block = 4 * (column_threads / threads_x);
@@ -53,8 +54,14 @@ inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, 
           dim3(static_cast<unsigned>(groups), static_cast<unsigned>(row_blocks))};
 }
 
-/// About four and sixteen blocks for each of 132 multiprocessors.
-inline constexpr int reduction_blocks = 512, element_blocks = 2112;
+/// About four blocks for each of 132 multiprocessors, or three of kernels that have more than 64
+/// registers: all of them run at once.
+inline constexpr int reduction_blocks = 512, large_reduction_blocks = 384;
+
+/// Most channels that sum_columns may get: no more groups than blocks.
+inline constexpr std::int64_t most_channels_of_sums(int width) {
+  return std::int64_t{reduction_blocks} * most_threads_x * width;
+}
 
 /// Blocks along the rows in one stripe. A thread that adds up their partial sums reads at most
 /// `Width` of their rows, and can have all of them in flight at once.
@@ -121,7 +128,7 @@ __device__ void add_rows(const T* rows, int count, int values, RowSums& shared) 
 template <int Width, class Finish>
 __device__ void sum_columns(const Columns& columns, float (&a)[Width], float (&b)[Width],
                             const ReductionScratch& scratch, Finish finish) {
-  constexpr int warps = column_threads / 32, most_values = 2 * 16 * Width;
+  constexpr int warps = column_threads / 32, most_values = 2 * most_threads_x * Width;
   __shared__ union {
     float warp[warps][most_values];
     RowSums rows;

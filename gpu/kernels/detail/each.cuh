@@ -3,27 +3,18 @@
 #pragma once
 
 #include "gpu/kernels/detail/pack.cuh"
+#include "gpu/kernels/detail/wave.cuh"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace troupe::gpu {
 
 inline constexpr int each_threads = 256;
 
-/// Returns the number of multiprocessors of the current device.
-inline int multiprocessors() {
-  int device = 0, count = 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  return count;
-}
-
-/// Returns enough blocks for `threads_wanted`, but at most 2048 threads per multiprocessor.
-inline unsigned grid_for(std::size_t threads_wanted) {
-  const auto blocks = (threads_wanted + each_threads - 1) / each_threads;
-  return static_cast<unsigned>(
-      std::min(std::max<std::size_t>(blocks, 1), static_cast<std::size_t>(multiprocessors()) * 8));
+/// Returns the grid of a kernel with blocks of `each_threads` threads.
+template <auto Kernel>
+unsigned grid_for(std::size_t threads_wanted) {
+  return grid_of<Kernel, each_threads>(threads_wanted);
 }
 
 /// Calls body.run<Width>(at), which works on elements [at, at + Width), for this thread's packs,
@@ -51,10 +42,11 @@ void launch_each(cudaStream_t stream, const Body& body, std::size_t elements, bo
   if (elements == 0)
     return;
   if (aligned)
-    each_kernel<Width>
-        <<<grid_for((elements + Width - 1) / Width), each_threads, 0, stream>>>(body, elements);
+    each_kernel<Width><<<grid_for<each_kernel<Width, Body>>((elements + Width - 1) / Width),
+                         each_threads, 0, stream>>>(body, elements);
   else
-    each_kernel<1><<<grid_for(elements), each_threads, 0, stream>>>(body, elements);
+    each_kernel<1>
+        <<<grid_for<each_kernel<1, Body>>(elements), each_threads, 0, stream>>>(body, elements);
 }
 
 /// to = function(an element of each input), computed in f32. `to` may be an input.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/kernels/detail/columns.cuh"
+#include "gpu/kernels/detail/wave.cuh"
 
 #include <type_traits>
 
@@ -27,14 +28,14 @@ __device__ inline std::uint8_t mask_of(const Pack<T, mask_width>& pack) {
 }
 
 /// output = map.apply(coefficients of the channel, one element of each input). `Map` has
-/// Coefficients load(channel) and float apply(Coefficients, float, float, float). `mask`, of the
-/// output, may be null unless Width is mask_width.
+/// Coefficients load(channel), float apply(Coefficients, float, float, float) and whether it
+/// makes_mask. `mask`, of the output, may be null; it is written if Width is mask_width.
 ///
 /// Two rows are in flight at once, read before they are written: the output may be an input. Rows
 /// run from last to first, because the second-level cache still holds the rows that the preceding
 /// sums read last.
 template <int Width, int Count, class T, class Map>
-__global__ void __launch_bounds__(column_threads)
+__global__ void __launch_bounds__(column_threads, 3)
     per_channel_kernel(Inputs<T> in, T* output, std::uint8_t* mask, Columns columns, Map map) {
   const int channel = columns.first_channel(Width);
   if (channel >= columns.channels)
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(column_threads)
                                                  Count > 1 ? to_float(b.values[i]) : 0.0f,
                                                  Count > 2 ? to_float(c.values[i]) : 0.0f));
     *reinterpret_cast<Values*>(output + at) = result;
-    if constexpr (Width == mask_width)
+    if constexpr (Map::makes_mask && Width == mask_width)
       if (mask)
         mask[at / mask_width] = mask_of(result);
   };
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(column_threads)
   }
 }
 
-/// Unused inputs are null; the mask may be null. Without a mask, alignment selects packs or single
-/// elements.
+/// Unused inputs are null; the mask may be null, and is if the map makes none. Without a mask,
+/// alignment selects packs or single elements.
 template <int Count, class T, class Map>
 void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std::int64_t rows,
                         std::int64_t channels, const Map& map, std::uint8_t* mask = nullptr) {
@@ -91,14 +92,15 @@ void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std
     return;
   const auto launch = [&](auto width) {
     constexpr int wide = width;
-    const auto on = spread(rows, channels, wide, element_blocks);
-    per_channel_kernel<wide, Count>
-        <<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
+    constexpr auto kernel = per_channel_kernel<wide, Count, T, Map>;
+    const auto on =
+        spread(rows, channels, wide, static_cast<int>(full_wave<kernel, column_threads>()));
+    kernel<<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
   };
-  if (mask)
-    launch(std::integral_constant<int, mask_width>{});
-  else
-    with_width<T>(channels, launch, in.first, in.second, in.third, output);
+  if constexpr (Map::makes_mask)
+    if (mask)
+      return launch(std::integral_constant<int, mask_width>{});
+  with_width<T>(channels, launch, in.first, in.second, in.third, output);
 }
 
 } // namespace troupe::gpu

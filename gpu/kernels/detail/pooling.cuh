@@ -47,15 +47,19 @@ struct PixelPlace {
   int n, h, w, c;
 };
 
-__device__ inline PixelPlace place_of(std::size_t element, int height, int width, int channels) {
+__device__ inline PixelPlace place_in(unsigned pixel, int channel, int height, int width) {
   PixelPlace place;
-  place.c = static_cast<int>(element % channels);
-  auto pixel = static_cast<unsigned>(element / channels);
+  place.c = channel;
   place.w = static_cast<int>(pixel % width);
   pixel /= width;
   place.h = static_cast<int>(pixel % height);
   place.n = static_cast<int>(pixel / height);
   return place;
+}
+
+__device__ inline PixelPlace place_of(std::size_t element, int height, int width, int channels) {
+  return place_in(static_cast<unsigned>(element / channels), static_cast<int>(element % channels),
+                  height, width);
 }
 
 /// Loads in chunks of at most 16 bytes.

@@ -11,8 +11,9 @@ namespace troupe::gpu {
 
 inline constexpr int row_warps = each_threads / 32;
 
-inline unsigned blocks_for_rows(std::int64_t rows) {
-  return grid_for(static_cast<std::size_t>(rows) * 32);
+template <auto Kernel>
+unsigned blocks_for_rows(std::int64_t rows) {
+  return grid_for<Kernel>(static_cast<std::size_t>(rows) * 32);
 }
 
 /// Calls work(row, lane) for the warp's rows.

@@ -10,17 +10,6 @@
 
 namespace troupe::gpu {
 
-namespace {
-
-std::size_t bytes_of(const cudnn::TensorSpec& tensor) {
-  std::size_t elements = 1;
-  for (const auto size : tensor.dims)
-    elements *= static_cast<std::size_t>(size);
-  return aligned(elements * 4); // no type used here is larger
-}
-
-} // namespace
-
 Result<std::unique_ptr<PlanSearcher>> PlanSearcher::open(const CudnnLibrary& library,
                                                          CudaDevice& device) {
   TROUPE_TRY(auto target, cudnn::Target::of_device(library, device.info().index));
@@ -46,7 +35,7 @@ Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& grap
   });
 }
 
-/// Measures in memory for every tensor of the graph and the largest workspace, on a temporary
+/// Measures in memory for every bound tensor of the graph and the largest workspace, on a temporary
 /// stream: a stream that stayed would occupy one of the device's hardware queues, which streams
 /// that wait for the host need.
 Result<std::vector<Result<double>>>
@@ -56,7 +45,7 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   for (const auto& plan : plans)
     workspace = std::max(workspace, aligned(plan.workspace_bytes()));
   for (const auto& tensor : graph.tensors)
-    bytes += tensor.is_virtual ? 0 : bytes_of(tensor);
+    bytes += tensor.is_bound() ? aligned(tensor.bytes()) : 0;
   TROUPE_TRY(const auto memory, device_->allocate(workspace + bytes, MemoryKind::workspace));
   auto* at = memory->data() + workspace;
   const auto stream = device_->create_stream({.name = "measure"});
@@ -64,9 +53,9 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   TROUPE_TRY(fill_with_random_halves(*device_, *stream, at, bytes));
   std::vector<cudnn::Binding> bindings;
   for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual) {
+    if (tensor.is_bound()) {
       bindings.push_back({tensor.uid, at});
-      at += bytes_of(tensor);
+      at += aligned(tensor.bytes());
     }
   const cudnn::MeasuringBuffers buffers{bindings, memory->data(), workspace};
   std::vector<Result<double>> times;

@@ -1,5 +1,6 @@
 // Emulates the part of libcublasLt that gpu/libraries.hpp requests: products of column-major
-// matrices with f32 sums, added to beta times the previous result, and a bias for every row.
+// matrices with f32 sums, added to beta times the previous result, with epilogues.
+#include "tests/emulation/cublas_lt/epilogue.hpp"
 #include "tests/emulation/runtime/loading.hpp"
 #include "tests/emulation/runtime/memory.hpp"
 #include "tests/emulation/runtime/stream.hpp"
@@ -24,9 +25,7 @@ namespace {
 struct Operation {
   cublasComputeType_t compute;
   cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
-  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  cudaDataType_t bias_type = static_cast<cudaDataType_t>(-1); ///< default: the result's type
-  const void* bias = nullptr;
+  Epilogue epilogue;
 };
 
 struct Layout {
@@ -39,7 +38,13 @@ struct Layout {
 struct Algorithm {
   static constexpr std::uint64_t mark = 0x656d756c61746564; // "emulated"
 
-  std::uint64_t marked, alignment, workspace_bytes, id;
+  std::uint64_t marked, alignment, bias_alignment, aux_alignment, workspace_bytes, id;
+
+  /// Whether the addresses are aligned as those that the heuristic was given.
+  bool suits(const Epilogue& epilogue) const {
+    return Epilogue::alignment_of(epilogue.bias) >= bias_alignment &&
+           Epilogue::alignment_of(epilogue.aux) >= aux_alignment;
+  }
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -101,11 +106,8 @@ struct Product {
   bool types_fit() const {
     const bool result_fits = d.type == a.type || d.type == CUDA_R_32F;
     const bool tf32 = operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-    const bool biased = operation.epilogue == CUBLASLT_EPILOGUE_BIAS;
-    const auto bias_type =
-        operation.bias_type == static_cast<cudaDataType_t>(-1) ? d.type : operation.bias_type;
     return type_of(a.type) && a.type == b.type && result_fits && (!tf32 || a.type == CUDA_R_32F) &&
-           (!biased || bias_type == d.type);
+           operation.epilogue.fits(a.type, d.type, d.rows);
   }
 
   std::vector<float> operands(const Layout& layout, const void* data) const {
@@ -119,15 +121,12 @@ struct Product {
   void run(const void* a_data, const void* b_data, void* d_data, float alpha, float beta) const {
     const auto left = operands(a, a_data), right = operands(b, b_data);
     const auto type = *type_of(d.type);
-    const auto bias = operation.epilogue == CUBLASLT_EPILOGUE_BIAS
-                          ? load(operation.bias, d.rows, type)
-                          : std::vector<float>(d.rows, 0.0f);
     const auto at = [](const std::vector<float>& values, const Layout& layout,
                        cublasOperation_t transpose, std::uint64_t row, std::uint64_t column) {
       const auto stride = static_cast<std::uint64_t>(layout.stride);
       return values[transpose == CUBLAS_OP_N ? column * stride + row : row * stride + column];
     };
-    std::vector<float> result(d.rows), before(d.rows);
+    std::vector<float> result(d.rows), before(d.rows), sums_of_b(d.columns);
     for (std::uint64_t column = 0; column < d.columns; ++column) {
       auto* const to = static_cast<std::byte*>(d_data) +
                        column * static_cast<std::uint64_t>(d.stride) * size_of(type);
@@ -138,11 +137,15 @@ struct Product {
         for (std::uint64_t k = 0; k < depth(); ++k)
           sum += static_cast<double>(at(left, a, operation.transpose_a, row, k)) *
                  static_cast<double>(at(right, b, operation.transpose_b, k, column));
-        result[row] =
-            static_cast<float>(static_cast<double>(alpha) * sum) + bias[row] + beta * before[row];
+        result[row] = static_cast<float>(static_cast<double>(alpha) * sum) + beta * before[row];
       }
+      operation.epilogue.apply(result, column, type);
       store(result, to, type);
+      for (std::uint64_t k = 0; k < depth(); ++k)
+        sums_of_b[column] += at(right, b, operation.transpose_b, k, column);
     }
+    if (operation.epilogue.sums_b())
+      store(sums_of_b, operation.epilogue.bias, type);
   }
 };
 
@@ -155,7 +158,7 @@ const void* code_of(const Product& product, const Algorithm& algorithm) {
   const std::lock_guard lock{mutex};
   return &*codes
                .insert({number(o.compute), number(o.transpose_a), number(o.transpose_b),
-                        number(o.epilogue), number(product.a.type), number(product.d.type),
+                        number(o.epilogue.kind), number(product.a.type), number(product.d.type),
                         algorithm.id})
                .first;
 }
@@ -225,11 +228,17 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
   case CUBLASLT_MATMUL_DESC_TRANSB:
     return assign(operation.transpose_b, value, bytes);
   case CUBLASLT_MATMUL_DESC_EPILOGUE:
-    return assign(operation.epilogue, value, bytes);
+    return assign(operation.epilogue.kind, value, bytes);
   case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-    return assign(operation.bias_type, value, bytes);
+    return assign(operation.epilogue.bias_type, value, bytes);
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-    return assign(operation.bias, value, bytes);
+    return assign(operation.epilogue.bias, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
+    return assign(operation.epilogue.aux_type, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return assign(operation.epilogue.aux_stride, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return assign(operation.epilogue.aux, value, bytes);
   default:
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -297,7 +306,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
       *std::min_element(std::begin(prefers.alignment), std::end(prefers.alignment));
   for (*count = 0; *count < std::min(wanted, algorithms); ++*count) {
     const auto id = static_cast<std::uint64_t>(*count);
-    const Algorithm algorithm{Algorithm::mark, alignment,
+    const auto& epilogue = product.operation.epilogue;
+    const Algorithm algorithm{Algorithm::mark,
+                              alignment,
+                              Epilogue::alignment_of(epilogue.bias),
+                              Epilogue::alignment_of(epilogue.aux),
                               std::min<std::uint64_t>(prefers.workspace_bytes, (1 << 16) >> id),
                               id};
     auto& result = results[*count];
@@ -352,11 +365,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       c != d || workspace_bytes < algorithm.workspace_bytes ||
       !aligned(workspace, default_alignment) || !aligned(a, algorithm.alignment) ||
       !aligned(b, algorithm.alignment) || !aligned(d, algorithm.alignment) ||
-      !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
+      !algorithm.suits(product.operation.epilogue) || !of || of->device != as<int>(handle))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm.id + 1 >= algorithms) {
     // The algorithm has two kernels: the first runs late, and the launch of the second is refused.
-    enqueue(stream, [d] {
+    enqueue_operation(stream, [d] {
       std::this_thread::sleep_for(std::chrono::milliseconds{30});
       *static_cast<std::byte*>(d) = std::byte{0};
     });
@@ -365,8 +378,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   }
   load(of->device, code_of(product, algorithm));
   const auto code =
-      enqueue(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
-                       used = algorithm.workspace_bytes] {
+      enqueue_operation(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
+                                 used = algorithm.workspace_bytes] {
         if (used > 0)
           std::memset(workspace, 0xff, used);
         product.run(a, b, d, factor, kept);

@@ -1,4 +1,5 @@
 // Emulates libcudnn's backend API as gpu/libraries.hpp requests it.
+#include "tests/emulation/cudnn/arguments.hpp"
 #include "tests/emulation/cudnn/compute.hpp"
 #include "tests/emulation/cudnn/descriptor.hpp"
 #include "tests/emulation/runtime/loading.hpp"
@@ -73,40 +74,6 @@ cudnnStatus_t finalize_plan(Descriptor& plan) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
-/// Returns the address of every tensor that is not virtual, by its uid. Returns an empty map, with
-/// a reason, when an address is missing or invalid.
-std::map<Uid, void*> pointers_of(const Descriptor& pack, const Graph& graph) {
-  const auto uids = pack.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->as<Uid>();
-  const auto data = pack.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->as<void*>();
-  std::map<Uid, void*> pointers;
-  for (std::size_t i = 0; i < std::min(uids.size(), data.size()); ++i)
-    pointers[uids[i]] = data[i];
-  for (const auto& [uid, tensor] : graph.tensors) {
-    if (tensor.is_virtual)
-      continue;
-    auto* const at = pointers[uid];
-    if (reinterpret_cast<std::uintptr_t>(at) % static_cast<std::uintptr_t>(tensor.alignment) != 0 ||
-        !Memory::instance().covers(at, tensor.bytes())) {
-      refuse(CUDNN_STATUS_BAD_PARAM, "the memory of tensor " + std::to_string(uid));
-      return {};
-    }
-  }
-  for (const auto output : graph.written())
-    for (const auto& [uid, tensor] : graph.tensors)
-      if (!tensor.is_virtual && !graph.tensors.at(output).is_virtual && uid != output &&
-          overlap(static_cast<std::byte*>(pointers[uid]), tensor.bytes(),
-                  static_cast<std::byte*>(pointers[output]), graph.tensors.at(output).bytes())) {
-        refuse(CUDNN_STATUS_BAD_PARAM,
-               "tensor " + std::to_string(output) + " is written over " + std::to_string(uid));
-        return {};
-      }
-  return pointers;
-}
-
 cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
                       cudnnBackendDescriptor_t pack_handle) {
   const auto &plan = *held(plan_handle).descriptor, &pack = *held(pack_handle).descriptor;
@@ -116,20 +83,23 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle
     return refuse(CUDNN_STATUS_BAD_PARAM, "a plan, or a device, that is not ready");
   if (!plan.engine.launches)
     return refuse(CUDNN_STATUS_EXECUTION_FAILED, "the engine's kernel");
-  auto pointers = pointers_of(pack, *plan.graph);
+  auto arguments = arguments_of(pack, *plan.graph);
   auto* const workspace = pack.find(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->as<void*>().front();
   const auto bytes = static_cast<std::size_t>(plan.engine.workspace_bytes);
   if (bytes > 0 && !Memory::instance().covers(workspace, bytes))
     return refuse(CUDNN_STATUS_BAD_PARAM, "the workspace");
-  if (pointers.empty())
+  if (!arguments)
     return CUDNN_STATUS_BAD_PARAM;
+  if (bytes > 0 && has_tensor_in(*plan.graph, *arguments, workspace, bytes))
+    return refuse(CUDNN_STATUS_BAD_PARAM, "a tensor in the workspace");
   load(handle->device, &plan);
-  const auto code = enqueue(handle->stream, [graph = plan.graph, pointers = std::move(pointers),
-                                             tf32 = plan.engine.tf32, workspace, bytes] {
-    if (bytes > 0)
-      std::memset(workspace, 0xff, bytes);
-    compute(*graph, pointers, tf32);
-  });
+  const auto code =
+      enqueue_operation(handle->stream, [graph = plan.graph, arguments = std::move(*arguments),
+                                         tf32 = plan.engine.tf32, workspace, bytes] {
+        if (bytes > 0)
+          std::memset(workspace, 0xff, bytes);
+        compute(*graph, arguments, tf32);
+      });
   return code == cudaSuccess ? CUDNN_STATUS_SUCCESS
                              : refuse(CUDNN_STATUS_EXECUTION_FAILED, cudaGetErrorString(code));
 }

@@ -33,24 +33,36 @@ std::optional<Type> type_of(cudnnDataType_t type) {
     return Type::f16;
   case CUDNN_DATA_BFLOAT16:
     return Type::bf16;
+  case CUDNN_DATA_INT32:
+    return Type::i32;
+  case CUDNN_DATA_BOOLEAN:
+    return Type::boolean;
   default:
     return std::nullopt;
   }
 }
 
-/// Returns nothing for a tensor of an unknown type, or one that is not channels-last.
+bool is_set(const Descriptor& d, cudnnBackendAttributeName_t name) {
+  const auto* const flag = d.find(name);
+  return flag && flag->as<bool>().front();
+}
+
+Dims dims_of(const Descriptor& d, cudnnBackendAttributeName_t name) {
+  const auto values = d.find(name)->as<std::int64_t>();
+  return {values[0], values[1], values[2], values[3]};
+}
+
+/// Returns nothing for a tensor of an unknown type.
 std::optional<Tensor> tensor_of(const Descriptor& d) {
   const auto type = type_of(d.find(CUDNN_ATTR_TENSOR_DATA_TYPE)->as<cudnnDataType_t>().front());
-  const auto dims = d.find(CUDNN_ATTR_TENSOR_DIMENSIONS)->as<std::int64_t>();
-  const auto strides = d.find(CUDNN_ATTR_TENSOR_STRIDES)->as<std::int64_t>();
-  const auto* const is_virtual = d.find(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
-  const auto c = dims[1], h = dims[2], w = dims[3];
-  if (!type || strides[0] != h * w * c || strides[1] != 1 || strides[2] != w * c || strides[3] != c)
+  if (!type)
     return std::nullopt;
   return Tensor{d.find(CUDNN_ATTR_TENSOR_UNIQUE_ID)->as<std::int64_t>().front(),
                 *type,
-                {dims[0], c, h, w},
-                is_virtual && is_virtual->as<bool>().front(),
+                dims_of(d, CUDNN_ATTR_TENSOR_DIMENSIONS),
+                dims_of(d, CUDNN_ATTR_TENSOR_STRIDES),
+                is_set(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL),
+                is_set(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE),
                 d.find(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)->as<std::int64_t>().front()};
 }
 
@@ -81,8 +93,7 @@ private:
   cudnnStatus_t add_tensor(Node& node, int name, const Descriptor& described) {
     const auto tensor = tensor_of(described);
     if (!tensor)
-      return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor that is not channels-last, or of a type "
-                                                "that is not emulated");
+      return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor of a type that is not emulated");
     const auto [known, is_new] = graph_.tensors.emplace(tensor->uid, *tensor);
     if (!is_new && known->second != *tensor)
       return refuse(CUDNN_STATUS_BAD_PARAM,

@@ -1,13 +1,20 @@
 #include "tests/emulation/cudnn/compute.hpp"
 
+#include "tests/emulation/cudnn/batch_norm.hpp"
+#include "tests/emulation/cudnn/convolution.hpp"
+#include "tests/emulation/cudnn/matrices.hpp"
+#include "tests/emulation/cudnn/pointwise.hpp"
+#include "tests/emulation/cudnn/slices.hpp"
+
 namespace emulation::cudnn {
 
 namespace {
 
+/// Computes one slice. Operations of images find their arrays in channels-last order.
 class Interpreter {
 public:
-  Interpreter(const Graph& graph, const std::map<Uid, void*>& pointers, bool tf32)
-      : graph_{graph}, pointers_{pointers}, tf32_{tf32} {}
+  Interpreter(const Graph& graph, const Arguments& arguments, bool tf32, const Slice& slice)
+      : graph_{graph}, arguments_{arguments}, tf32_{tf32}, slice_{slice} {}
 
   void run(const Node& node) {
     switch (node.type) {
@@ -18,39 +25,70 @@ public:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
       return backward_filter(node);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-      return pointwise(node);
+      return run_pointwise(node);
     case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
       return statistics(node);
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+      return matmul(node);
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+      return reduction(node);
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+      return reshape(node);
     default:
-      return batch_norm_backward(node);
+      return run_batch_norm_backward(node);
     }
   }
 
 private:
   using Name = cudnnBackendAttributeName_t;
 
-  const std::vector<float>& read(const Node& node, Name name) {
-    const auto& tensor = graph_.at(node, name);
-    const auto known = values_.find(tensor.uid);
-    if (known != values_.end())
-      return known->second;
-    return values_[tensor.uid] = load(pointers_.at(tensor.uid), tensor.elements(), tensor.type);
+  Part part(const Node& node, Name name) const { return part_of(graph_.at(node, name), slice_); }
+
+  static std::byte* first_byte(const Tensor& tensor, const Part& part, void* memory) {
+    return static_cast<std::byte*>(memory) +
+           static_cast<std::size_t>(part.first) * size_of(tensor.type);
   }
+
+  Array read_part(const Tensor& tensor) const {
+    const auto part = part_of(tensor, slice_);
+    if (tensor.is_by_value)
+      return {part.dims, tensor.strides, {arguments_.numbers.at(tensor.uid)}};
+    return read_array(first_byte(tensor, part, arguments_.memory.at(tensor.uid)), tensor.type,
+                      part.dims, tensor.strides);
+  }
+
+  const Array& read(const Node& node, Name name) {
+    const auto& tensor = graph_.at(node, name);
+    const auto known = arrays_.find(tensor.uid);
+    return known != arrays_.end() ? known->second
+                                  : arrays_.emplace(tensor.uid, read_part(tensor)).first->second;
+  }
+
+  const std::vector<float>& values(const Node& node, Name name) { return read(node, name).values; }
 
   /// Returns a factor of a convolution.
   std::vector<float> factor(const Node& node, Name name) {
-    auto values = read(node, name);
+    auto factors = values(node, name);
     if (tf32_)
-      round_to_tf32(values);
-    return values;
+      round_to_tf32(factors);
+    return factors;
   }
 
-  void write(const Node& node, Name name, const std::vector<float>& result) {
+  void write(const Node& node, Name name, Array result) {
     const auto& tensor = graph_.at(node, name);
-    std::vector<std::byte> stored(tensor.bytes());
-    auto* const to = tensor.is_virtual ? stored.data() : pointers_.at(tensor.uid);
-    store(result, to, tensor.type);
-    values_[tensor.uid] = load(to, tensor.elements(), tensor.type);
+    const auto part = part_of(tensor, slice_);
+    result = arranged(std::move(result), part.dims, tensor.strides);
+    round_to(tensor.type, result.values);
+    if (tensor.has_memory())
+      write_array(result, first_byte(tensor, part, arguments_.memory.at(tensor.uid)), tensor.type,
+                  tensor.strides);
+    arrays_.insert_or_assign(tensor.uid, std::move(result));
+  }
+
+  /// `result` is in the order of the tensor.
+  void write(const Node& node, Name name, std::vector<float> result) {
+    write(node, name,
+          Array{part(node, name).dims, graph_.at(node, name).strides, std::move(result)});
   }
 
   ConvolutionShape shape(const Node& node, Name x_name, Name w_name, Name y_name) const {
@@ -91,91 +129,86 @@ private:
           convolve_backward_filter(shape(node, x, w, y), factor(node, x), factor(node, y)));
   }
 
-  void pointwise(const Node& node) {
+  void run_pointwise(const Node& node) {
     const auto mode = node.number<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
-    const auto x = read(node, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
-    std::vector<float> y(x.size());
-    const auto each = [&](auto function) {
-      for (std::size_t i = 0; i < y.size(); ++i)
-        y[i] = function(i);
-      write(node, outputs_of(node).front(), y);
+    const auto output = outputs_of(node).front();
+    const auto dims = part(node, output).dims;
+    const auto& like = graph_.at(node, output).strides;
+    if (mode == CUDNN_POINTWISE_GEN_INDEX)
+      return write(node, output,
+                   indices_along(node.number<std::int64_t>(CUDNN_ATTR_POINTWISE_AXIS), dims, like));
+    const auto input = [&](Name name) {
+      return node.has(name) ? arranged(read(node, name), dims, like).values : std::vector<float>{};
     };
-    if (mode == CUDNN_POINTWISE_IDENTITY)
-      return each([&](std::size_t i) { return x[i]; });
-    if (mode == CUDNN_POINTWISE_RELU_FWD)
-      return each([&](std::size_t i) { return x[i] < 0 ? 0 : x[i]; });
-    if (mode == CUDNN_POINTWISE_RELU_BWD) {
-      const auto dy = read(node, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC);
-      return each([&](std::size_t i) { return x[i] > 0 ? dy[i] : 0; });
-    }
-    // b has all elements or one per channel; channels are the innermost dimension.
-    const auto b = read(node, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
-    const auto first = static_cast<float>(node.real(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1)),
-               second = static_cast<float>(node.real(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, 1));
-    if (mode == CUDNN_POINTWISE_MUL)
-      return each([&](std::size_t i) { return first * x[i] * second * b[i % b.size()]; });
-    each([&](std::size_t i) { return first * x[i] + second * b[i % b.size()]; });
+    const auto b = node.has(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)
+                       ? CUDNN_ATTR_OPERATION_POINTWISE_DYDESC
+                       : CUDNN_ATTR_OPERATION_POINTWISE_BDESC;
+    const PointwiseInputs inputs{
+        input(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), input(b),
+        input(CUDNN_ATTR_OPERATION_POINTWISE_TDESC),
+        static_cast<float>(node.real(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1)),
+        static_cast<float>(node.real(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, 1))};
+    write(node, output, pointwise(mode, inputs));
   }
 
   void statistics(const Node& node) {
-    const auto& x = read(node, CUDNN_ATTR_OPERATION_GENSTATS_XDESC);
-    const auto channels =
-        static_cast<std::size_t>(graph_.at(node, CUDNN_ATTR_OPERATION_GENSTATS_XDESC).channels());
-    std::vector<double> sums(channels), squares(channels);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      sums[i % channels] += static_cast<double>(x[i]);
-      squares[i % channels] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-    }
-    write(node, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, {sums.begin(), sums.end()});
-    write(node, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, {squares.begin(), squares.end()});
+    constexpr auto x = CUDNN_ATTR_OPERATION_GENSTATS_XDESC;
+    auto sums =
+        channel_sums(values(node, x), static_cast<std::size_t>(graph_.at(node, x).channels()));
+    write(node, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, std::move(sums.sums));
+    write(node, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, std::move(sums.squares));
   }
 
-  /// With h = (x - mean)·inv_std over M values: dscale = sum(dy·h), dbias = sum(dy), and dx =
-  /// scale·inv_std·(dy - dbias/M - h·dscale/M) as a·dy + b·x + c.
-  void batch_norm_backward(const Node& node) {
-    const auto x = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC),
-               dy = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),
-               mean = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC),
-               inv_std = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC),
-               scale = read(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC);
-    const auto channels = mean.size();
-    std::vector<double> scales(channels), biases(channels);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const auto k = i % channels;
-      const double h = (static_cast<double>(x[i]) - static_cast<double>(mean[k])) *
-                       static_cast<double>(inv_std[k]);
-      scales[k] += static_cast<double>(dy[i]) * h;
-      biases[k] += static_cast<double>(dy[i]);
-    }
-    const auto count = static_cast<double>(x.size()) / static_cast<double>(channels);
-    std::vector<float> a(channels), b(channels), c(channels);
-    for (std::size_t k = 0; k < channels; ++k) {
-      const auto inverse = static_cast<double>(inv_std[k]);
-      const double gain = static_cast<double>(scale[k]) * inverse;
-      a[k] = static_cast<float>(gain);
-      b[k] = static_cast<float>(-gain * inverse * scales[k] / count);
-      c[k] = static_cast<float>(
-          gain * (static_cast<double>(mean[k]) * inverse * scales[k] - biases[k]) / count);
-    }
-    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, {scales.begin(), scales.end()});
-    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, {biases.begin(), biases.end()});
-    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, a);
-    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, b);
-    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, c);
+  void run_batch_norm_backward(const Node& node) {
+    auto gradients =
+        batch_norm_backward(values(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC),
+                            values(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),
+                            values(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC),
+                            values(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC),
+                            values(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC));
+    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, std::move(gradients.dscale));
+    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, std::move(gradients.dbias));
+    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, std::move(gradients.a));
+    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, std::move(gradients.b));
+    write(node, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, std::move(gradients.c));
+  }
+
+  void matmul(const Node& node) {
+    constexpr auto c = CUDNN_ATTR_OPERATION_MATMUL_CDESC;
+    write(node, c,
+          multiply(read(node, CUDNN_ATTR_OPERATION_MATMUL_ADESC),
+                   read(node, CUDNN_ATTR_OPERATION_MATMUL_BDESC), part(node, c).dims));
+  }
+
+  void reduction(const Node& node) {
+    constexpr auto y = CUDNN_ATTR_OPERATION_REDUCTION_YDESC;
+    write(node, y,
+          reduce(read(node, CUDNN_ATTR_OPERATION_REDUCTION_XDESC),
+                 node.number<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR),
+                 part(node, y).dims));
+  }
+
+  /// Takes the elements in the order of memory.
+  void reshape(const Node& node) {
+    write(node, CUDNN_ATTR_OPERATION_RESHAPE_YDESC,
+          values(node, CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
   }
 
   const Graph& graph_;
-  const std::map<Uid, void*>& pointers_;
+  const Arguments& arguments_;
   bool tf32_;
-  std::map<Uid, std::vector<float>> values_;
+  Slice slice_;
+  std::map<Uid, Array> arrays_;
 };
 
 } // namespace
 
-void compute(const Graph& graph, const std::map<Uid, void*>& pointers, bool tf32) {
-  Interpreter interpreter{graph, pointers, tf32};
-  for (const auto& node : graph.nodes)
-    interpreter.run(node);
+void compute(const Graph& graph, const Arguments& arguments, bool tf32) {
+  for (const auto& slice : slices_of(graph)) {
+    Interpreter interpreter{graph, arguments, tf32, slice};
+    for (const auto& node : graph.nodes)
+      interpreter.run(node);
+  }
 }
 
 } // namespace emulation::cudnn

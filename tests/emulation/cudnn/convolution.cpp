@@ -1,18 +1,10 @@
-#include "tests/emulation/cudnn/compute.hpp"
+#include "tests/emulation/cudnn/convolution.hpp"
+
+#include "tests/emulation/cudnn/matrices.hpp"
 
 namespace emulation::cudnn {
 
 namespace {
-
-/// to[i] += sum of factors[j]·rows[j·stride + i]. Almost all time is spent here and in
-/// add_products().
-[[gnu::target_clones("arch=haswell", "default")]] void
-add_rows(float* to, std::int64_t count, const float* rows, std::int64_t stride,
-         const float* factors, std::int64_t factor_count) {
-  for (std::int64_t j = 0; j < factor_count; ++j)
-    for (std::int64_t i = 0; i < count; ++i)
-      to[i] += factors[j] * rows[j * stride + i];
-}
 
 /// to[j·count + i] += factors[j]·row[i].
 [[gnu::target_clones("arch=haswell", "default")]] void add_products(float* to, std::int64_t count,

@@ -1,5 +1,7 @@
 #include "tests/emulation/cudnn/engines.hpp"
 
+#include "tests/emulation/cudnn/attention.hpp"
+
 #include <algorithm>
 
 namespace emulation::cudnn {
@@ -81,9 +83,40 @@ bool fuses(const Graph& graph) {
           !has_type(graph, Type::f32));
 }
 
+/// Engines of attention have numbers of their own, as on Hopper.
+constexpr std::int64_t attention_forward = 2, other_attention_forward = 1, attention_backward = 6,
+                       other_attention_backward = 7;
+
+/// Deterministic engines write the gradients of all scores, of whole tiles. Another one keeps a
+/// copy of dq in f32.
+std::int64_t workspace_of(std::int64_t index, const AttentionGraph& graph) {
+  constexpr std::int64_t tile = 128;
+  const auto heads = graph.batch * graph.heads;
+  const auto padded = (graph.sequence + tile - 1) / tile * tile;
+  if (!graph.backward)
+    return 0;
+  if (graph.deterministic)
+    return heads * padded * padded * 2;
+  return index == other_attention_backward ? heads * graph.sequence * graph.head_dim * 4 : 0;
+}
+
+/// cuDNN 9.24 marks none of them as nondeterministic.
+Engine attention_engine_at(std::int64_t index, const AttentionGraph& graph) {
+  return {index, workspace_of(index, graph), false, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+}
+
+std::vector<std::int64_t> propose(const AttentionGraph& graph, cudnnBackendHeurMode_t mode) {
+  if (mode == CUDNN_HEUR_MODE_FALLBACK)
+    return {};
+  return graph.backward ? std::vector{attention_backward, other_attention_backward}
+                        : std::vector{attention_forward, other_attention_forward};
+}
+
 } // namespace
 
 Engine engine_at(std::int64_t index, const Graph& graph) {
+  if (const auto attention = attention_of(graph))
+    return attention_engine_at(index, *attention);
   const bool f32 = !has_type(graph, Type::f16) && !has_type(graph, Type::bf16);
   switch (index) {
   case tensor_cores:
@@ -104,6 +137,8 @@ Engine engine_at(std::int64_t index, const Graph& graph) {
 }
 
 std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mode) {
+  if (const auto attention = attention_of(graph))
+    return propose(*attention, mode);
   const bool alone = graph.nodes.size() == 1 && is_convolution(graph.nodes.front());
   if (!alone && !fuses(graph))
     return {};

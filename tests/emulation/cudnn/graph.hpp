@@ -2,9 +2,9 @@
 /// time, and its text form.
 #pragma once
 
+#include "tests/emulation/cudnn/layout.hpp"
 #include "tests/emulation/values.hpp"
 
-#include <array>
 #include <cstdint>
 #include <cudnn.h>
 #include <map>
@@ -15,19 +15,18 @@ namespace emulation::cudnn {
 
 using Uid = std::int64_t;
 
-/// N, C, H, W; channels-last in memory, the only supported layout.
 struct Tensor {
   Uid uid;
   Type type;
-  std::array<std::int64_t, 4> dims;
-  bool is_virtual;
+  Dims dims, strides;
+  bool is_virtual;  ///< exists only inside of the kernel
+  bool is_by_value; ///< a number in the memory of the host, read when a plan is executed
   std::int64_t alignment;
 
+  bool has_memory() const { return !is_virtual && !is_by_value; }
   std::int64_t channels() const { return dims[1]; }
-  std::size_t elements() const {
-    return static_cast<std::size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
-  }
-  std::size_t bytes() const { return elements() * size_of(type); }
+  /// Returns the distance from the first byte to the end of the last element.
+  std::size_t span_bytes() const;
   bool operator==(const Tensor&) const = default;
 };
 
@@ -67,7 +66,8 @@ struct Graph {
 std::vector<cudnnBackendAttributeName_t> outputs_of(const Node& node);
 
 /// Returns the reason why no library could compute this graph; empty when one could. Reasons:
-/// shapes that do not fit, tensors that are written twice, virtual tensors that no node writes.
+/// shapes or layouts that do not fit, tensors that are written twice, virtual tensors that no node
+/// writes.
 std::string problem_of(const Graph& graph);
 
 std::string to_text(const Graph& graph, std::int64_t engine);

@@ -1,6 +1,7 @@
 // Allocations: immediate, stream-ordered, and of host memory.
 #include "tests/emulation/runtime/loading.hpp"
 #include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/recording.hpp"
 #include "tests/emulation/runtime/settings.hpp"
 #include "tests/emulation/runtime/stream.hpp"
 
@@ -168,7 +169,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     if (pool->device == current_device())
       used += pool->kept();
   });
-  *total = settings().memory;
+  *total = memory_of_device();
   *free = *total - std::min(used, *total);
   return cudaSuccess;
 }
@@ -233,7 +234,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
     return remember(cudaErrorInvalidValue);
   const std::lock_guard lock{pool->mutex};
   use_piece(*pool, bytes);
-  if (Memory::instance().used(pool->device) + pool->kept() + bytes > settings().memory)
+  if (Memory::instance().used(pool->device) + pool->kept() + bytes > memory_of_device())
     return remember(cudaErrorMemoryAllocation);
   auto* const data = Memory::instance().reserve(pool->device, bytes);
   if (!data)

@@ -4,6 +4,7 @@
 #include "tests/emulation/runtime/error.hpp"
 #include "tests/emulation/runtime/loading.hpp"
 #include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/recording.hpp"
 #include "tests/emulation/runtime/settings.hpp"
 #include "tests/emulation/runtime/stream.hpp"
 
@@ -203,7 +204,7 @@ void fresh_shared(void* variable, std::size_t bytes) {
   std::memset(variable, 0xff, bytes);
 }
 
-void Launch::enqueue(const void* kernel, std::function<void()> thread) const {
+void Launch::enqueue(const char* launcher, const void* kernel, std::function<void()> thread) const {
   const auto threads = std::size_t{block.x} * block.y * block.z;
   const auto blocks = std::size_t{grid.x} * grid.y * grid.z;
   if (threads == 0 || threads > most_threads || block.z > 64 || blocks == 0 ||
@@ -217,7 +218,8 @@ void Launch::enqueue(const void* kernel, std::function<void()> thread) const {
     return;
   }
   load(of->device, kernel);
-  remember(emulation::enqueue(stream, [size = *this, thread = std::move(thread)] {
+  record_launch(launcher, blocks);
+  remember(enqueue_operation(stream, [size = *this, thread = std::move(thread)] {
     run_grid(size.grid, size.block, thread);
   }));
 }

@@ -90,7 +90,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (target.pageable() || source.pageable())
     EMULATION_TRY(refuse_while_capturing());
   if (!source.pageable()) {
-    EMULATION_TRY(enqueue(handle, [=] { copy(to, from, bytes); }));
+    const auto within_device = target.on_device() && source.on_device();
+    const auto add = within_device ? enqueue_operation : enqueue;
+    EMULATION_TRY(add(handle, [=] { copy(to, from, bytes); }));
   } else {
     const auto* const begin = static_cast<const std::byte*>(from);
     EMULATION_TRY(enqueue(handle, [to, taken = std::vector<std::byte>(begin, begin + bytes)] {

@@ -1,4 +1,5 @@
 #include "tests/emulation/runtime/memory.hpp"
+#include "tests/emulation/runtime/recording.hpp"
 #include "tests/emulation/runtime/settings.hpp"
 #include "tests/emulation/runtime/stream.hpp"
 
@@ -19,8 +20,11 @@ bool exists(int device) {
   return device >= 0 && device < settings().devices;
 }
 
-/// Few, so that kernels that fill the device have few blocks.
-constexpr int multiprocessors = 4;
+/// Few, so that kernels that fill the device have few blocks; while launches are recorded, as many
+/// as an H100 has.
+int multiprocessors() {
+  return is_recording() ? 132 : 4;
+}
 
 } // namespace
 
@@ -85,8 +89,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[15] =
       static_cast<char>(settings().visible[static_cast<std::size_t>(device)]);
   properties->major = 9;
-  properties->totalGlobalMem = settings().memory;
-  properties->multiProcessorCount = multiprocessors;
+  properties->totalGlobalMem = memory_of_device();
+  properties->multiProcessorCount = multiprocessors();
   properties->warpSize = 32;
   return cudaSuccess;
 }
@@ -114,11 +118,22 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     *value = 5120;
     return cudaSuccess;
   case cudaDevAttrMultiProcessorCount:
-    *value = multiprocessors;
+    *value = multiprocessors();
     return cudaSuccess;
   default:
     return remember(cudaErrorInvalidValue);
   }
+}
+
+/// Emulates a kernel of which a multiprocessor holds as many blocks as it has threads for:
+/// registers and shared memory are not known.
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads,
+                                                          std::size_t) {
+  constexpr int threads_of_multiprocessor = 2048;
+  if (threads <= 0 || threads > 1024)
+    return remember(cudaErrorInvalidValue);
+  *blocks = threads_of_multiprocessor / threads;
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

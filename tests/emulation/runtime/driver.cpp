@@ -27,7 +27,16 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice) {
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
-  *value = 0;
-  return attribute == CU_DEVICE_ATTRIBUTE_INTEGRATED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    *value = 9;
+    return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+  case CU_DEVICE_ATTRIBUTE_INTEGRATED:
+    *value = 0;
+    return CUDA_SUCCESS;
+  default:
+    return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 }

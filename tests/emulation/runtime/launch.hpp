@@ -15,13 +15,14 @@ struct Launch {
   std::size_t shared = 0;
   cudaStream_t stream = nullptr;
 
-  /// Copies the arguments at the call, as a launch does.
+  /// Copies the arguments at the call, as a launch does. `launcher` names the function that
+  /// launches.
   template <class Kernel, class... Arguments>
-  void operator()(Kernel kernel, Arguments... arguments) const {
+  void operator()(const char* launcher, Kernel kernel, Arguments... arguments) const {
     static_assert((std::is_trivially_copyable_v<Arguments> && ...));
     static_assert((sizeof(Arguments) + ... + 0) <= 4096, "more than a kernel's parameters may be");
     if ((reachable(arguments) && ...))
-      enqueue(&loaded_by<Kernel>, [=] { kernel(arguments...); });
+      enqueue(launcher, &loaded_by<Kernel>, [=] { kernel(arguments...); });
   }
 
 private:
@@ -29,7 +30,7 @@ private:
   template <class Kernel>
   static inline char loaded_by = 0;
 
-  void enqueue(const void* kernel, std::function<void()> thread) const;
+  void enqueue(const char* launcher, const void* kernel, std::function<void()> thread) const;
   bool reachable_address(const void* address) const;
   /// Checks that a pointer argument is accessible to the stream's device. Pointers inside
   /// structures are not checked.

@@ -1,6 +1,7 @@
 #include "tests/emulation/runtime/memory.hpp"
 
 #include "tests/emulation/runtime/error.hpp"
+#include "tests/emulation/runtime/recording.hpp"
 #include "tests/emulation/runtime/settings.hpp"
 
 #include <algorithm>
@@ -77,11 +78,11 @@ std::byte* Memory::place(int device, std::size_t bytes) {
 
 std::byte* Memory::reserve(int device, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  if (bytes > settings().memory)
+  if (bytes > memory_of_device())
     return nullptr;
   if (device != Allocation::host) {
     auto& used = used_[static_cast<std::size_t>(device)];
-    if (used + bytes > settings().memory)
+    if (used + bytes > memory_of_device())
       return nullptr;
     used += bytes;
   }

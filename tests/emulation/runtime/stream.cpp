@@ -1,6 +1,7 @@
 #include "tests/emulation/runtime/stream.hpp"
 
 #include "tests/emulation/runtime/loading.hpp"
+#include "tests/emulation/runtime/recording.hpp"
 #include "tests/emulation/runtime/settings.hpp"
 
 #include <array>
@@ -110,6 +111,10 @@ cudaError_t enqueue(cudaStream_t handle, Work work) {
   else
     stream->capture->add(std::move(work), stream->tips);
   return cudaSuccess;
+}
+
+cudaError_t enqueue_operation(cudaStream_t handle, Work work) {
+  return is_recording() ? enqueue(handle, [] {}) : enqueue(handle, std::move(work));
 }
 
 } // namespace emulation

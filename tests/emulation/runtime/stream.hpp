@@ -76,6 +76,8 @@ CUstream_st* stream_of(cudaStream_t handle);
 
 /// Adds work to the stream, or to its capture.
 cudaError_t enqueue(cudaStream_t handle, Work work);
+/// Adds an operation on device memory. It does nothing while launches are recorded (recording.hpp).
+cudaError_t enqueue_operation(cudaStream_t handle, Work work);
 
 } // namespace emulation
 

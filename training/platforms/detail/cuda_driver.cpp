@@ -11,7 +11,8 @@ namespace troupe::training {
 
 namespace {
 
-constexpr int attribute_integrated = 18; // CU_DEVICE_ATTRIBUTE_INTEGRATED
+/// Values of CUdevice_attribute.
+constexpr int attribute_integrated = 18, attribute_major = 75, attribute_minor = 76;
 
 struct CloseLibrary {
   void operator()(void* library) const { dlclose(library); }
@@ -41,9 +42,11 @@ CudaDriver probe_cuda_driver() {
   for (int device = 0; device < count; ++device) {
     std::array<char, 128> name = {};
     call(library.get(), "cuDeviceGetName", name.data(), static_cast<int>(name.size()), device);
-    found.devices.emplace_back(name.data());
-    int integrated = 0;
+    int integrated = 0, major = 0, minor = 0;
     call(library.get(), "cuDeviceGetAttribute", &integrated, attribute_integrated, device);
+    call(library.get(), "cuDeviceGetAttribute", &major, attribute_major, device);
+    call(library.get(), "cuDeviceGetAttribute", &minor, attribute_minor, device);
+    found.devices.push_back({name.data(), 10 * major + minor});
     found.integrated = found.integrated || integrated != 0;
   }
   return found;
@@ -56,7 +59,7 @@ Traits cuda_driver_traits() {
   Traits all{{"cuda", "driver",
               fmt::format("for CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10)}};
   for (std::size_t i = 0; i < driver.devices.size(); ++i)
-    all.push_back({"cuda", fmt::format("device {}", i), driver.devices[i]});
+    all.push_back({"cuda", fmt::format("device {}", i), driver.devices[i].name});
   if (driver.devices.empty())
     all.push_back({"cuda", "devices", "none", false});
   return all;

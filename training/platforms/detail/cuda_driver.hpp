@@ -9,10 +9,14 @@
 namespace troupe::training {
 
 struct CudaDriver {
-  std::string problem;              ///< why no driver is usable; empty if one is
-  int version = 0;                  ///< 13000: CUDA 13.0
-  std::vector<std::string> devices; ///< names
-  bool integrated = false;          ///< a device shares the host's memory and has none of its own
+  struct Gpu {
+    std::string name;
+    int capability = 0; ///< 90 for sm_90
+  };
+  std::string problem; ///< why no driver is usable; empty if one is
+  int version = 0;     ///< 13000: CUDA 13.0
+  std::vector<Gpu> devices;
+  bool integrated = false; ///< a device shares the host's memory and has none of its own
 };
 
 CudaDriver probe_cuda_driver();
