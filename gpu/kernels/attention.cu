@@ -9,8 +9,7 @@ namespace {
 /// A block handles a tile of queries and iterates over the keys that they attend to. Running sums
 /// are rescaled when a larger score appears.
 template <int Dim, class T>
-__global__ void __launch_bounds__(tile_threads, Dim == 64 ? 4 : 5)
-    attention_kernel(AttentionShape s, Attention a) {
+__global__ void __launch_bounds__(tile_threads, 4) attention_kernel(AttentionShape s, Attention a) {
   constexpr int queries = 4096 / Dim, keys = queries / 2;
   constexpr int rows = queries / tile_side;
   __shared__ Tile<queries, Dim> q;
