@@ -40,8 +40,8 @@ Result<nn::FusionSupport> fusion_support(gpu::CudaDevice& device, const CompileO
       }};
 }
 
-/// cuDNN's engines with fused statistics exist only for f16 and bf16.
-bool fuses_statistics(const Config& config) {
+/// Whether training graphs are fused: the engines and kernels for that exist only for f16 and bf16.
+bool fuses(const Config& config) {
   return config.devices.fusion == Fusion::full && compute_type(config.precision.mode) != DType::f32;
 }
 
@@ -57,14 +57,14 @@ EngineOptions without_fusion(const Config& config) {
 
 EngineOptions cuda_options(const Config& config, gpu::PlanRegistry& plans) {
   auto options = without_fusion(config);
-  if (fuses_statistics(config))
+  if (fuses(config))
     options.passes.fuse_statistics = fusion_support(plans, options.compile);
   return options;
 }
 
 Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device) {
   auto options = without_fusion(config);
-  if (fuses_statistics(config)) {
+  if (fuses(config)) {
     TROUPE_TRY(options.passes.fuse_statistics, fusion_support(device, options.compile));
   }
   return options;
