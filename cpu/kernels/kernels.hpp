@@ -5,6 +5,7 @@
 #include "core/device/quantized.hpp"
 #include "core/random.hpp"
 #include "cpu/kernels/detail/views.hpp"
+#include "cpu/kernels/panel_kernels.hpp"
 #include "cpu/kernels/tile_kernels.hpp"
 
 #include <type_traits>
@@ -156,6 +157,7 @@ struct TypedKernels {
   CALL(elementwise)                                                                                \
   CALL(flat)                                                                                       \
   CALL(layer_norm)                                                                                 \
+  CALL(panel_products)                                                                             \
   CALL(pooling)                                                                                    \
   CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
 
@@ -187,6 +189,7 @@ struct Kernels {
                            float factor);
   LogitKernels logits;
   WeightGradientKernels weight_gradient;
+  PanelKernels panels;
 
   /// Transforms the weights of input channels [begin, end) to u, a matrix (in, out) for each of 36
   /// points. `turned`: reads the weights from the last to the first.

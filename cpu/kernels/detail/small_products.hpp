@@ -31,15 +31,20 @@ struct Sums {
       for (std::size_t v = 0; v < vectors; ++v)
         store_vector(c + r * group + offset(v, group_stride), values[r][v]);
   }
-  /// Runs one step: a row of b, and for each row of c a value of a.
-  template <std::size_t stride, class T>
-  void add(const T* a, const T* b, std::size_t group_stride) {
+  /// Runs one step: a row of b, and for each row r of c the value left(r).
+  template <class Left, class T>
+  void add_row(const Left& left, const T* b, std::size_t group_stride) {
     decltype(load_vector(b)) row[vectors];
     for (std::size_t v = 0; v < vectors; ++v)
       row[v] = load_vector(b + offset(v, group_stride));
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t v = 0; v < vectors; ++v)
-        values[r][v] = add_product(values[r][v], a[r * stride], row[v]);
+        values[r][v] = add_product(values[r][v], left(r), row[v]);
+  }
+  /// The same, with values of a at a constant distance.
+  template <std::size_t stride, class T>
+  void add(const T* a, const T* b, std::size_t group_stride) {
+    add_row([a](std::size_t r) { return a[r * stride]; }, b, group_stride);
   }
 };
 

@@ -33,6 +33,9 @@ public:
   std::size_t rows() const { return elements_ / channels_; }
   std::size_t width() const { return width_; }
   std::size_t image_elements() const { return elements_ / images_; }
+  /// Rows that kernels take at a time. Sums over ranges of rows have the same bits as sums over all
+  /// of them if every range has a multiple of these.
+  std::size_t rows_at_a_time() const { return 4 * width_ / channels_; }
 
   /// Calls fn(begin, end) on ranges of elements that begin at whole rows.
   template <class Fn>

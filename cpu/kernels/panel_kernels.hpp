@@ -1,0 +1,62 @@
+/// Products of rows of pixels in f32, for 1x1 convolutions. The right matrix of a product is packed
+/// in panels of 16 columns, (columns / 16, depth, 16), with zeros beyond the last column. Rows are
+/// given by their addresses, so that they may be any pixels of an image.
+///
+/// The loops are those of BLIS (Van Zee & van de Geijn 2015): sums of a few rows and panels stay in
+/// registers while a part of the panels stays in the first-level cache.
+#pragma once
+
+#include <cstddef>
+
+namespace troupe::cpu {
+
+/// The left matrix: `count` rows.
+struct PixelRows {
+  const float* const* rows;
+  std::size_t count;
+};
+
+/// result = rows * panels.
+struct PanelProduct {
+  PixelRows left;
+  std::size_t depth, columns;
+  const float* panels;
+  float* result; ///< (count, columns)
+};
+
+/// A block of a weight's gradient: the sum over pixels of dy * x^T.
+struct PanelGradient {
+  PixelRows x;
+  const float* dy;         ///< row of the first pixel
+  std::size_t dy_distance; ///< from pixel to pixel
+  std::size_t first_input, inputs, first_output, outputs;
+  float* sums;               ///< first element of the block
+  std::size_t sums_distance; ///< from output to output
+  bool add;                  ///< else the sums are overwritten
+};
+
+struct PanelKernels {
+  static constexpr std::size_t panel = 16;
+  /// Most pixels and channels of a gradient.
+  static constexpr std::size_t most_pixels = 256, most_channels = 256;
+  static constexpr std::size_t panels_of(std::size_t columns) {
+    return (columns + panel - 1) / panel;
+  }
+  static constexpr std::size_t packed_floats(std::size_t depth, std::size_t columns) {
+    return panels_of(columns) * panel * depth;
+  }
+  /// Floats of scratch for a gradient.
+  static constexpr std::size_t gradient_scratch_floats =
+      2 * (most_pixels + panel) * (most_channels + panel);
+
+  /// Packs panels [begin, end) of a row-major (depth, columns) matrix, or of the transpose of a
+  /// (columns, depth) matrix.
+  void (*pack)(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
+               std::size_t begin, std::size_t end);
+  void (*pack_transposed)(const float* matrix, std::size_t depth, std::size_t columns,
+                          float* panels, std::size_t begin, std::size_t end);
+  void (*multiply)(const PanelProduct& product);
+  void (*gradient)(const PanelGradient& gradient, float* scratch);
+};
+
+} // namespace troupe::cpu

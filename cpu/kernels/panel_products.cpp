@@ -1,0 +1,202 @@
+// Products of rows of pixels and packed panels, with sums in registers.
+#include "cpu/kernels/detail/small_products.hpp"
+#include "cpu/kernels/detail/variant.hpp"
+
+namespace troupe::cpu::TROUPE_VARIANT {
+
+namespace {
+
+/// Rows and groups of columns whose sums fit into the registers, and depth of the panels that stay
+/// in the first-level cache meanwhile.
+#if defined(__AVX512F__)
+constexpr std::size_t tile_rows = 6, most_groups = 4, depth_block = 128;
+#elif defined(__AVX2__) || defined(__aarch64__)
+constexpr std::size_t tile_rows = 6, most_groups = 1, depth_block = 256;
+#else
+constexpr std::size_t tile_rows = 2, most_groups = 1, depth_block = 256;
+#endif
+
+inline std::size_t least(std::size_t a, std::size_t b) {
+  return a < b ? a : b;
+}
+
+/// A tile of a row-major matrix: its first element, the distance of its rows, how many of them
+/// exist, and whether sums are added to it.
+struct ResultTile {
+  float* first;
+  std::size_t distance, rows;
+  bool add;
+};
+
+/// Sums of a tile whose columns all exist. Rows beyond the last repeat it and are not stored.
+template <std::size_t groups, class AddSteps>
+void sum_full_tile(const ResultTile& tile, const AddSteps& add_steps) {
+  using TileSums = Sums<tile_rows, groups>;
+  TileSums sums{};
+  if (tile.add)
+    for (std::size_t r = 0; r < tile_rows; ++r)
+      for (std::size_t v = 0; v < TileSums::vectors; ++v)
+        sums.values[r][v] =
+            load_vector(tile.first + least(r, tile.rows - 1) * tile.distance + v * lanes);
+  add_steps(sums);
+  for (std::size_t r = 0; r < tile_rows; ++r)
+    if (r < tile.rows)
+      for (std::size_t v = 0; v < TileSums::vectors; ++v)
+        store_vector(tile.first + r * tile.distance + v * lanes, sums.values[r][v]);
+}
+
+/// Sums of a tile with `columns` columns, fewer than a group.
+template <class AddSteps>
+void sum_narrow_tile(const ResultTile& tile, std::size_t columns, const AddSteps& add_steps) {
+  float room[tile_rows * group] = {};
+  for (std::size_t r = 0; tile.add && r < tile.rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c)
+      room[r * group + c] = tile.first[r * tile.distance + c];
+  sum_full_tile<1>({room, group, tile.rows, tile.add}, add_steps);
+  for (std::size_t r = 0; r < tile.rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c)
+      tile.first[r * tile.distance + c] = room[r * group + c];
+}
+
+/// Sums of a tile with up to `groups` groups of columns.
+template <std::size_t groups, class AddSteps>
+void sum_tile(const ResultTile& tile, std::size_t columns, const AddSteps& add_steps) {
+  if (columns >= groups * group)
+    sum_full_tile<groups>(tile, add_steps);
+  else
+    sum_narrow_tile(tile, columns, add_steps);
+}
+
+/// Calls body(first column, groups) for all columns, with as many groups as possible at a time.
+template <std::size_t groups = most_groups, class Body>
+void for_groups(std::size_t first, std::size_t end, const Body& body) {
+  for (; first + groups * group <= end; first += groups * group)
+    body.template operator()<groups>(first);
+  if constexpr (groups > 1)
+    for_groups<groups / 2>(first, end, body);
+  else if (first < end)
+    body.template operator()<1>(first);
+}
+
+/// The addresses of a tile's rows; rows beyond the last repeat it.
+struct LeftRows {
+  const float* rows[tile_rows];
+
+  LeftRows(const PixelRows& left, std::size_t first, std::size_t column) {
+    for (std::size_t r = 0; r < tile_rows; ++r)
+      rows[r] = left.rows[least(first + r, left.count - 1)] + column;
+  }
+};
+
+/// Multiplies columns [column, column + depth) of the left matrix.
+void multiply_depth(const PanelProduct& p, std::size_t column, std::size_t depth) {
+  const std::size_t group_stride = p.depth * group;
+  for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
+    const float* const panel = p.panels + first * p.depth + column * group;
+    for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
+      const LeftRows left{p.left, row, column};
+      const ResultTile tile{p.result + row * p.columns + first, p.columns,
+                            least(p.left.count - row, tile_rows), column > 0};
+      sum_tile<groups>(tile, p.columns - first, [&](auto& sums) {
+        const LeftRows own = left;
+        for (std::size_t step = 0; step < depth; ++step)
+          sums.add_row([&](std::size_t r) { return own.rows[r][step]; }, panel + step * group,
+                       group_stride);
+      });
+    }
+  });
+}
+
+void multiply(const PanelProduct& p) {
+  for (std::size_t column = 0; column < p.depth; column += depth_block)
+    multiply_depth(p, column, least(depth_block, p.depth - column));
+}
+
+void pack(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
+          std::size_t begin, std::size_t end) {
+  for (std::size_t panel = begin; panel < end; ++panel) {
+    const std::size_t first = panel * group, count = least(group, columns - first);
+    float* to = panels + first * depth;
+    for (std::size_t step = 0; step < depth; ++step, to += group) {
+      const float* const from = matrix + step * columns + first;
+      for (std::size_t c = 0; c < group; ++c)
+        to[c] = c < count ? from[c] : 0.0f;
+    }
+  }
+}
+
+void pack_transposed(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
+                     std::size_t begin, std::size_t end) {
+  for (std::size_t panel = begin; panel < end; ++panel) {
+    const std::size_t first = panel * group, count = least(group, columns - first);
+    float* to = panels + first * depth;
+    for (std::size_t step = 0; step < depth; ++step, to += group)
+      for (std::size_t c = 0; c < group; ++c)
+        to[c] = c < count ? matrix[(first + c) * depth + step] : 0.0f;
+  }
+}
+
+/// Packs dy's outputs in tiles of rows, (outputs / tile_rows, pixels, tile_rows). Copies more
+/// values than a tile has where they exist; the next pixel overwrites those beyond the tile.
+void pack_outputs(const PanelGradient& g, float* tiles, std::size_t tile_floats) {
+  constexpr std::size_t copied = 8;
+  static_assert(tile_rows <= copied);
+  for (std::size_t pixel = 0; pixel < g.x.count; ++pixel) {
+    const float* const from = g.dy + pixel * g.dy_distance + g.first_output;
+    float* to = tiles + pixel * tile_rows;
+    std::size_t output = 0;
+    for (; output + copied <= g.outputs; output += tile_rows, to += tile_floats)
+      __builtin_memcpy(to, from + output, copied * sizeof(float));
+    for (; output < g.outputs; output += tile_rows, to += tile_floats)
+      for (std::size_t r = 0; r < tile_rows; ++r)
+        to[r] = output + r < g.outputs ? from[output + r] : 0.0f;
+  }
+}
+
+/// Packs x's inputs in panels, (inputs / 16, pixels, 16).
+void pack_inputs(const PanelGradient& g, float* panels, std::size_t panel_floats) {
+  for (std::size_t pixel = 0; pixel < g.x.count; ++pixel) {
+    const float* const from = g.x.rows[pixel] + g.first_input;
+    float* to = panels + pixel * group;
+    for (std::size_t input = 0; input < g.inputs; input += group, to += panel_floats) {
+      const std::size_t count = least(group, g.inputs - input);
+      if (count == group)
+        for (std::size_t c = 0; c < group; ++c)
+          to[c] = from[input + c];
+      else
+        for (std::size_t c = 0; c < group; ++c)
+          to[c] = c < count ? from[input + c] : 0.0f;
+    }
+  }
+}
+
+void gradient(const PanelGradient& g, float* scratch) {
+  const std::size_t pixels = g.x.count;
+  // One cache line more than needed: the stores of a pixel fall into different sets of the cache.
+  const std::size_t panel_floats = (pixels + 1) * group;
+  const std::size_t tile_floats = pixels * tile_rows + group;
+  float* const panels = scratch;
+  float* const tiles = panels + PanelKernels::panels_of(g.inputs) * panel_floats;
+  pack_inputs(g, panels, panel_floats);
+  pack_outputs(g, tiles, tile_floats);
+  for_groups(0, g.inputs, [&]<std::size_t groups>(std::size_t first) {
+    const float* const panel = panels + first / group * panel_floats;
+    const float* left = tiles;
+    for (std::size_t row = 0; row < g.outputs; row += tile_rows, left += tile_floats) {
+      const ResultTile tile{g.sums + row * g.sums_distance + first, g.sums_distance,
+                            least(g.outputs - row, tile_rows), g.add};
+      sum_tile<groups>(tile, g.inputs - first, [&](auto& sums) {
+        for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+          sums.template add<1>(left + pixel * tile_rows, panel + pixel * group, panel_floats);
+      });
+    }
+  });
+}
+
+} // namespace
+
+void set_panel_products(Kernels& kernels) {
+  kernels.panels = {pack, pack_transposed, multiply, gradient};
+}
+
+} // namespace troupe::cpu::TROUPE_VARIANT

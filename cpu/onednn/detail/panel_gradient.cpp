@@ -1,0 +1,120 @@
+#include "cpu/onednn/detail/panel_products.hpp"
+#include "cpu/onednn/detail/pixel_slices.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// A number of items in parts of nearly the same size.
+struct EvenParts {
+  std::size_t items, parts;
+
+  std::size_t begin(std::size_t part) const { return items * part / parts; }
+  std::size_t size(std::size_t part) const { return begin(part + 1) - begin(part); }
+};
+
+/// Parts of at most `most` of `count` items, in which all but the last have whole units.
+EvenParts units(std::size_t count, std::size_t unit, std::size_t most) {
+  return {divide_up(count, unit), divide_up(count, most)};
+}
+
+/// dweight = dy^T * x. Tasks are blocks of dweight, each summed over a share of the pixels; then
+/// the shares are added in order. The division depends only on the sizes.
+class PanelGradientStep final : public Step {
+public:
+  PanelGradientStep(const Lowering& lowering, const Node& node, const ConvolutionProblem& p)
+      : node_{node}, places_{PixelPlaces::of(p)}, out_{static_cast<std::size_t>(p.out)},
+        inputs_{units(places_.channels, unit, Kernel::most_channels)}, outputs_{units(
+                                                                           out_, unit,
+                                                                           Kernel::most_channels)} {
+    pixels_ = static_cast<std::size_t>(p.batch) * places_.pixels();
+    const std::size_t wanted = divide_up(tasks_wanted, inputs_.parts * outputs_.parts);
+    shares_ = std::clamp<std::size_t>(pixels_ / least_pixels, 1, wanted);
+    lanes_ = std::min(static_cast<std::size_t>(lowering.options.threads), tasks());
+    name = "product backward weights panels";
+    operations = p.operations();
+  }
+
+  std::size_t scratch_bytes() const override {
+    return lanes_ * lane_bytes() + (shares_ - 1) * sums_bytes();
+  }
+
+  Status run(const Frame& frame) override {
+    parallel_lanes(lanes_, tasks(), [&](std::size_t task, std::size_t lane) {
+      sum_block(frame, task, reinterpret_cast<float*>(frame.scratch() + lane * lane_bytes()));
+    });
+    auto* const dweight = sums_of(frame, 0);
+    if (shares_ > 1)
+      parallel_for(weights(), elementwise_grain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t share = 1; share < shares_; ++share)
+          kernels().add(dweight + begin, sums_of(frame, share) + begin, end - begin);
+      });
+    return {};
+  }
+
+private:
+  using Kernel = PanelKernels;
+  static constexpr std::size_t unit = Kernel::panel;
+  /// Tasks for many threads, and pixels of a share whose sums are worth adding up.
+  static constexpr std::size_t tasks_wanted = 16, least_pixels = 2048;
+
+  std::size_t weights() const { return out_ * places_.channels; }
+  std::size_t tasks() const { return shares_ * inputs_.parts * outputs_.parts; }
+  std::size_t sums_bytes() const { return aligned(weights() * sizeof(float)); }
+  static std::size_t lane_bytes() {
+    return aligned(Kernel::gradient_scratch_floats * sizeof(float));
+  }
+  float* sums_of(const Frame& frame, std::size_t share) const {
+    return share == 0 ? frame.data<float>(node_.outputs[0])
+                      : reinterpret_cast<float*>(frame.scratch() + lanes_ * lane_bytes() +
+                                                 (share - 1) * sums_bytes());
+  }
+
+  void sum_block(const Frame& frame, std::size_t task, float* scratch) const {
+    const std::size_t blocks = inputs_.parts * outputs_.parts, block = task % blocks;
+    const std::size_t first_input = inputs_.begin(block % inputs_.parts) * unit;
+    const std::size_t first_output = outputs_.begin(block / inputs_.parts) * unit;
+    const std::size_t share = task / blocks;
+    const auto chunks = units(pixels_, Kernel::most_pixels, pixels_);
+    const EvenParts shares{chunks.items, shares_};
+    const std::size_t begin = shares.begin(share) * Kernel::most_pixels;
+    const std::size_t end = std::min(shares.begin(share + 1) * Kernel::most_pixels, pixels_);
+    std::array<const float*, Kernel::most_pixels> rows{};
+    for (std::size_t first = begin; first < end; first += Kernel::most_pixels) {
+      const std::size_t count = std::min(Kernel::most_pixels, end - first);
+      for (std::size_t i = 0; i < count; ++i)
+        rows[i] = frame.data<float>(node_.inputs[1]) + places_.offset(first + i);
+      kernels().panels.gradient(
+          {.x = {rows.data(), count},
+           .dy = frame.data<float>(node_.inputs[0]) + first * out_,
+           .dy_distance = out_,
+           .first_input = first_input,
+           .inputs =
+               std::min(inputs_.size(block % inputs_.parts) * unit, places_.channels - first_input),
+           .first_output = first_output,
+           .outputs = std::min(outputs_.size(block / inputs_.parts) * unit, out_ - first_output),
+           .sums = sums_of(frame, share) + first_output * places_.channels + first_input,
+           .sums_distance = places_.channels,
+           .add = first > begin},
+          scratch);
+    }
+  }
+
+  Node node_;
+  PixelPlaces places_; ///< of x
+  std::size_t out_, pixels_;
+  EvenParts inputs_, outputs_; ///< blocks of dweight, in units
+  std::size_t shares_, lanes_;
+};
+
+} // namespace
+
+StepPtr lower_panel_gradient(const Lowering& lowering, const Node& node) {
+  return std::make_unique<PanelGradientStep>(
+      lowering, node, convolution_problem(lowering.graph, node, Direction::backward_weight));
+}
+
+} // namespace troupe::cpu

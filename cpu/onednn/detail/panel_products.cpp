@@ -1,0 +1,115 @@
+#include "cpu/onednn/detail/panel_products.hpp"
+
+#include "core/fail.hpp"
+#include "cpu/onednn/detail/panel_weights.hpp"
+#include "cpu/onednn/detail/pixel_slices.hpp"
+#include "cpu/onednn/detail/slice_fusion.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::cpu {
+
+namespace {
+
+constexpr std::size_t block = PixelSlices::wanted;
+
+/// y = x * weight^T, or dx = dy * weight: one activation from another, slice by slice.
+class PanelProductStep final : public Step, public SliceProducer {
+public:
+  PanelProductStep(const Lowering& lowering, const Node& node, const ConvolutionProblem& problem,
+                   const PanelWeights& weights, bool forward)
+      : node_{node}, places_{PixelPlaces::of(problem)}, weights_{weights}, forward_{forward},
+        slices_{static_cast<std::size_t>(problem.batch), places_.pixels(),
+                Columns{lowering.graph[node.outputs[0]].shape}, scatters(),
+                lowering.options.threads} {
+    name = forward ? "product panels" : "product backward data panels";
+    operations = problem.operations();
+  }
+
+  bool writes_slices() const override { return slices_.even(); }
+  std::size_t scratch_bytes() const override {
+    return weights_.scratch_bytes() + slices_.workers() * result_bytes();
+  }
+
+  Status run(const Frame& frame) override {
+    const auto* const panels = weights_.panels(frame.data<float>(node_.inputs[1]), frame.scratch());
+    begin_consumers(frame, slices_.workers());
+    slices_.for_each([&](std::size_t begin, std::size_t end, std::size_t worker) {
+      for (std::size_t first = begin; first < end; first += block)
+        multiply(frame, panels, first, std::min(block, end - first), worker);
+      hand_on(frame, worker, written(begin), written(end));
+    });
+    return {};
+  }
+
+private:
+  bool scatters() const { return !forward_ && places_.stride > 1; }
+  /// Bytes of a block of results that are then scattered.
+  std::size_t result_bytes() const {
+    return scatters() ? block * weights_.columns() * sizeof(float) : 0;
+  }
+  /// Offsets of pixels in the tensors that are read and written.
+  std::size_t read(std::size_t pixel) const {
+    return forward_ ? places_.offset(pixel) : pixel * weights_.depth();
+  }
+  std::size_t written(std::size_t pixel) const {
+    return forward_ ? pixel * weights_.columns() : places_.offset(pixel);
+  }
+
+  void multiply(const Frame& frame, const float* panels, std::size_t first, std::size_t count,
+                std::size_t worker) const {
+    const auto* const from = frame.data<float>(node_.inputs[0]);
+    std::array<const float*, block> rows{};
+    for (std::size_t i = 0; i < count; ++i)
+      rows[i] = from + read(first + i);
+    auto* const to = frame.data<float>(node_.outputs[0]);
+    auto* const result = scatters()
+                             ? reinterpret_cast<float*>(frame.scratch() + weights_.scratch_bytes() +
+                                                        worker * result_bytes())
+                             : to + written(first);
+    kernels().panels.multiply({.left = {rows.data(), count},
+                               .depth = weights_.depth(),
+                               .columns = weights_.columns(),
+                               .panels = panels,
+                               .result = result});
+    if (scatters())
+      scatter(result, to, first, count);
+  }
+
+  /// Writes pixels to their places, and zeros between them.
+  void scatter(const float* result, float* to, std::size_t first, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i, result += weights_.columns()) {
+      float* const pixel = to + written(first + i);
+      std::copy_n(result, weights_.columns(), pixel);
+      std::fill(pixel + weights_.columns(), to + written(first + i + 1), 0.0f);
+    }
+  }
+
+  Node node_;
+  PixelPlaces places_; ///< of x or dx
+  PanelWeights weights_;
+  bool forward_;
+  PixelSlices slices_;
+};
+
+} // namespace
+
+bool suits_panels(const Lowering& lowering, const Node& node, Direction direction) {
+  const bool gradient = direction == Direction::backward_weight;
+  const auto weight = gradient ? lowering.graph[node.outputs[0]].of : node.inputs[1];
+  const auto plain = plain_weights(lowering.graph[weight].shape, DType::f32);
+  return lowering.graph[node.inputs[0]].dtype == DType::f32 && lowering.stored(weight) == plain;
+}
+
+Result<StepPtr> lower_panel_product(Lowering& lowering, const Node& node, Direction direction) {
+  if (direction == Direction::backward_weight)
+    return lower_panel_gradient(lowering, node);
+  const bool forward = direction == Direction::forward;
+  PanelWeights weights{lowering.graph[node.inputs[1]].shape, forward};
+  TROUPE_TRY(weights.take(lowering, node.inputs[1]));
+  return std::make_unique<PanelProductStep>(
+      lowering, node, convolution_problem(lowering.graph, node, direction), weights, forward);
+}
+
+} // namespace troupe::cpu

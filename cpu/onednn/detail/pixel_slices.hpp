@@ -1,0 +1,75 @@
+/// Division of a batch's pixels into slices of about 192, which stay in a core's second-level cache
+/// between a product and the steps that read its result.
+#pragma once
+
+#include "cpu/onednn/detail/column_sums.hpp"
+#include "cpu/onednn/detail/primitives.hpp"
+#include "cpu/onednn/detail/step.hpp"
+
+namespace troupe::cpu {
+
+/// The pixels that a 1x1 convolution computes, in NHWC images that it reads or writes with a
+/// stride.
+struct PixelPlaces {
+  std::size_t height, width, channels, stride;
+
+  /// The pixels of x.
+  static PixelPlaces of(const ConvolutionProblem& p) {
+    return {static_cast<std::size_t>(p.height), static_cast<std::size_t>(p.width),
+            static_cast<std::size_t>(p.in), static_cast<std::size_t>(p.stride)};
+  }
+
+  std::size_t out_width() const { return divide_up(width, stride); }
+  /// Pixels of an image.
+  std::size_t pixels() const { return divide_up(height, stride) * out_width(); }
+  /// Returns the offset of a pixel's first channel; for the pixel after the last one, the number of
+  /// elements of all images.
+  std::size_t offset(std::size_t pixel) const {
+    if (stride == 1)
+      return pixel * channels;
+    const std::size_t image = pixel / pixels(), rest = pixel % pixels();
+    const std::size_t row = rest / out_width() * stride, column = rest % out_width() * stride;
+    return ((image * height + row) * width + column) * channels;
+  }
+};
+
+class PixelSlices {
+public:
+  /// Pixels of a slice: a multiple of the rows of all kernels' tiles.
+  static constexpr std::size_t wanted = 192;
+
+  /// `images` with `pixels` each. `written`: the tensor that is written; sums over its slices have
+  /// the bits of sums over whole images. `whole_images`: slices must not divide images.
+  PixelSlices(std::size_t images, std::size_t pixels, const Columns& written, bool whole_images,
+              int threads)
+      : workers_{static_cast<std::size_t>(threads)}, even_{images % workers_ == 0},
+        share_{(even_ ? images / workers_ : images) * pixels} {
+    const std::size_t rows = written.rows_at_a_time();
+    const std::size_t unit = whole_images || pixels % rows != 0 ? pixels : rows;
+    slice_ = std::max<std::size_t>(wanted / unit, 1) * unit;
+  }
+
+  /// Whether each worker has the images of a worker in for_slices (slices.hpp).
+  bool even() const { return even_; }
+  std::size_t workers() const { return workers_; }
+
+  /// Calls fn(begin, end, worker) for every slice. A worker has a contiguous range of slices, and
+  /// runs them one after the other.
+  template <class Fn>
+  void for_each(Fn&& fn) const {
+    const std::size_t of_share = divide_up(share_, slice_);
+    parallel_lanes(workers_, (even_ ? workers_ : 1) * of_share,
+                   [&](std::size_t slice, std::size_t worker) {
+                     const std::size_t first = slice / of_share * share_;
+                     const std::size_t begin = slice % of_share * slice_;
+                     fn(first + begin, first + std::min(begin + slice_, share_), worker);
+                   });
+  }
+
+private:
+  std::size_t workers_;
+  bool even_;
+  std::size_t share_, slice_; ///< pixels of a worker, or all; pixels of a slice
+};
+
+} // namespace troupe::cpu
