@@ -112,37 +112,59 @@ void multiply(const PanelProduct& p) {
     multiply_depth(p, column, least(depth_block, p.depth - column));
 }
 
+/// Copies `count` values of a panel's row, and writes zeros after them.
+inline void copy_row(const float* from, std::size_t count, float* to) {
+  if (count >= group)
+    __builtin_memcpy(to, from, group * sizeof(float));
+  else
+    for (std::size_t c = 0; c < group; ++c)
+      to[c] = c < count ? from[c] : 0.0f;
+}
+
 void pack(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
           std::size_t begin, std::size_t end) {
-  for (std::size_t panel = begin; panel < end; ++panel) {
-    const std::size_t first = panel * group, count = least(group, columns - first);
-    float* to = panels + first * depth;
-    for (std::size_t step = 0; step < depth; ++step, to += group) {
-      const float* const from = matrix + step * columns + first;
-      for (std::size_t c = 0; c < group; ++c)
-        to[c] = c < count ? from[c] : 0.0f;
-    }
-  }
+  for (std::size_t first = begin * group; first < least(end * group, columns); first += group)
+    for (std::size_t step = 0; step < depth; ++step)
+      copy_row(matrix + step * columns + first, columns - first,
+               panels + first * depth + step * group);
+}
+
+/// Transposes as many rows and columns as a register has lanes.
+void transpose_square(const float* from, std::size_t distance, float* to) {
+  Vector square[lanes];
+  for (std::size_t i = 0; i < lanes; ++i)
+    square[i] = load_vector(from + i * distance);
+  transpose(square);
+  for (std::size_t i = 0; i < lanes; ++i)
+    store_vector(to + i * group, square[i]);
+}
+
+/// Packs the panel of `count` rows of the transpose.
+void pack_transposed_panel(const float* rows, std::size_t depth, std::size_t count, float* to) {
+  std::size_t step = 0;
+  for (; count >= group && step + lanes <= depth; step += lanes)
+    for (std::size_t c = 0; c < group; c += lanes)
+      transpose_square(rows + c * depth + step, depth, to + step * group + c);
+  for (; step < depth; ++step)
+    for (std::size_t c = 0; c < group; ++c)
+      to[step * group + c] = c < count ? rows[c * depth + step] : 0.0f;
 }
 
 void pack_transposed(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
                      std::size_t begin, std::size_t end) {
-  for (std::size_t panel = begin; panel < end; ++panel) {
-    const std::size_t first = panel * group, count = least(group, columns - first);
-    float* to = panels + first * depth;
-    for (std::size_t step = 0; step < depth; ++step, to += group)
-      for (std::size_t c = 0; c < group; ++c)
-        to[c] = c < count ? matrix[(first + c) * depth + step] : 0.0f;
-  }
+  for (std::size_t first = begin * group; first < least(end * group, columns); first += group)
+    pack_transposed_panel(matrix + first * depth, depth, columns - first, panels + first * depth);
 }
 
 /// Packs dy's outputs in tiles of rows, (outputs / tile_rows, pixels, tile_rows). Copies more
 /// values than a tile has where they exist; the next pixel overwrites those beyond the tile.
 void pack_outputs(const PanelGradient& g, float* tiles, std::size_t tile_floats) {
-  constexpr std::size_t copied = 8;
+  constexpr std::size_t copied = 8, fetched_ahead = 8;
   static_assert(tile_rows <= copied);
-  for (std::size_t pixel = 0; pixel < g.x.count; ++pixel) {
-    const float* const from = g.dy + pixel * g.dy_distance + g.first_output;
+  const float* from = g.dy + g.first_output;
+  for (std::size_t pixel = 0; pixel < g.x.count; ++pixel, from += g.dy_distance) {
+    for (std::size_t output = 0; output < g.outputs; output += group)
+      __builtin_prefetch(from + fetched_ahead * g.dy_distance + output);
     float* to = tiles + pixel * tile_rows;
     std::size_t output = 0;
     for (; output + copied <= g.outputs; output += tile_rows, to += tile_floats)
@@ -158,15 +180,11 @@ void pack_inputs(const PanelGradient& g, float* panels, std::size_t panel_floats
   for (std::size_t pixel = 0; pixel < g.x.count; ++pixel) {
     const float* const from = g.x.rows[pixel] + g.first_input;
     float* to = panels + pixel * group;
-    for (std::size_t input = 0; input < g.inputs; input += group, to += panel_floats) {
-      const std::size_t count = least(group, g.inputs - input);
-      if (count == group)
-        for (std::size_t c = 0; c < group; ++c)
-          to[c] = from[input + c];
-      else
-        for (std::size_t c = 0; c < group; ++c)
-          to[c] = c < count ? from[input + c] : 0.0f;
-    }
+    std::size_t input = 0;
+    for (; input + group <= g.inputs; input += group, to += panel_floats)
+      __builtin_memcpy(to, from + input, group * sizeof(float));
+    if (input < g.inputs)
+      copy_row(from + input, g.inputs - input, to);
   }
 }
 
