@@ -16,12 +16,20 @@ struct PixelRows {
   std::size_t count;
 };
 
-/// result = rows * panels.
+/// The right matrix as a weight stores it: row-major, or the transpose of a row-major matrix.
+struct RightMatrix {
+  const float* values;
+  std::size_t distance; ///< from row to row in memory
+  bool transposed;
+};
+
+/// result = rows * right.
 struct PanelProduct {
   PixelRows left;
   std::size_t depth, columns;
-  const float* panels;
-  float* result; ///< (count, columns)
+  RightMatrix right;
+  const float* panels; ///< `right` packed; if null, each block is packed before it is multiplied
+  float* result;       ///< (count, columns)
 };
 
 /// A block of a weight's gradient: the sum over pixels of dy * x^T.
@@ -49,12 +57,8 @@ struct PanelKernels {
   static constexpr std::size_t gradient_scratch_floats =
       2 * (most_pixels + panel) * (most_channels + panel);
 
-  /// Packs panels [begin, end) of a row-major (depth, columns) matrix, or of the transpose of a
-  /// (columns, depth) matrix.
-  void (*pack)(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
-               std::size_t begin, std::size_t end);
-  void (*pack_transposed)(const float* matrix, std::size_t depth, std::size_t columns,
-                          float* panels, std::size_t begin, std::size_t end);
+  /// Packs a (depth, columns) matrix.
+  void (*pack)(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels);
   void (*multiply)(const PanelProduct& product);
   void (*gradient)(const PanelGradient& gradient, float* scratch);
 };

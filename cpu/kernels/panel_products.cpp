@@ -88,30 +88,6 @@ struct LeftRows {
   }
 };
 
-/// Multiplies columns [column, column + depth) of the left matrix.
-void multiply_depth(const PanelProduct& p, std::size_t column, std::size_t depth) {
-  const std::size_t group_stride = p.depth * group;
-  for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
-    const float* const panel = p.panels + first * p.depth + column * group;
-    for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
-      const LeftRows left{p.left, row, column};
-      const ResultTile tile{p.result + row * p.columns + first, p.columns,
-                            least(p.left.count - row, tile_rows), column > 0};
-      sum_tile<groups>(tile, p.columns - first, [&](auto& sums) {
-        const LeftRows own = left;
-        for (std::size_t step = 0; step < depth; ++step)
-          sums.add_row([&](std::size_t r) { return own.rows[r][step]; }, panel + step * group,
-                       group_stride);
-      });
-    }
-  });
-}
-
-void multiply(const PanelProduct& p) {
-  for (std::size_t column = 0; column < p.depth; column += depth_block)
-    multiply_depth(p, column, least(depth_block, p.depth - column));
-}
-
 /// Copies `count` values of a panel's row, and writes zeros after them.
 inline void copy_row(const float* from, std::size_t count, float* to) {
   if (count >= group)
@@ -119,14 +95,6 @@ inline void copy_row(const float* from, std::size_t count, float* to) {
   else
     for (std::size_t c = 0; c < group; ++c)
       to[c] = c < count ? from[c] : 0.0f;
-}
-
-void pack(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
-          std::size_t begin, std::size_t end) {
-  for (std::size_t first = begin * group; first < least(end * group, columns); first += group)
-    for (std::size_t step = 0; step < depth; ++step)
-      copy_row(matrix + step * columns + first, columns - first,
-               panels + first * depth + step * group);
 }
 
 /// Transposes as many rows and columns as a register has lanes.
@@ -139,21 +107,84 @@ void transpose_square(const float* from, std::size_t distance, float* to) {
     store_vector(to + i * group, square[i]);
 }
 
-/// Packs the panel of `count` rows of the transpose.
-void pack_transposed_panel(const float* rows, std::size_t depth, std::size_t count, float* to) {
+/// Packs a panel of `count` columns, which are rows in memory.
+void pack_transposed_panel(const float* rows, std::size_t distance, std::size_t depth,
+                           std::size_t count, float* to) {
   std::size_t step = 0;
   for (; count >= group && step + lanes <= depth; step += lanes)
     for (std::size_t c = 0; c < group; c += lanes)
-      transpose_square(rows + c * depth + step, depth, to + step * group + c);
+      transpose_square(rows + c * distance + step, distance, to + step * group + c);
   for (; step < depth; ++step)
     for (std::size_t c = 0; c < group; ++c)
-      to[step * group + c] = c < count ? rows[c * depth + step] : 0.0f;
+      to[step * group + c] = c < count ? rows[c * distance + step] : 0.0f;
 }
 
-void pack_transposed(const float* matrix, std::size_t depth, std::size_t columns, float* panels,
-                     std::size_t begin, std::size_t end) {
-  for (std::size_t first = begin * group; first < least(end * group, columns); first += group)
-    pack_transposed_panel(matrix + first * depth, depth, columns - first, panels + first * depth);
+void pack(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels) {
+  for (std::size_t first = 0; first < columns; first += group, panels += depth * group)
+    if (matrix.transposed)
+      pack_transposed_panel(matrix.values + first * matrix.distance, matrix.distance, depth,
+                            columns - first, panels);
+    else
+      for (std::size_t step = 0; step < depth; ++step)
+        copy_row(matrix.values + step * matrix.distance + first, columns - first,
+                 panels + step * group);
+}
+
+/// Fetches a part of the next tile's rows, which are not where the processor expects them.
+void fetch_rows(const PixelRows& left, std::size_t first, std::size_t column, std::size_t depth) {
+  const std::size_t end = least(first + tile_rows, left.count);
+  for (std::size_t row = first; row < end; ++row)
+    for (std::size_t step = 0; step < depth; step += group)
+      __builtin_prefetch(left.rows[row] + column + step);
+}
+
+/// A part of the right matrix: some groups of columns, and a part of its depth.
+struct RightBlock {
+  std::size_t first, column, depth;
+};
+
+/// Multiplies with packed groups of columns at a distance of `group_stride`.
+template <std::size_t groups>
+void multiply_block(const PanelProduct& p, const RightBlock& block, const float* panels,
+                    std::size_t group_stride) {
+  const bool fetch = block.first == 0 && block.depth >= 128; // shorter rows are as good as adjacent
+  for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
+    const LeftRows left{p.left, row, block.column};
+    const ResultTile tile{p.result + row * p.columns + block.first, p.columns,
+                          least(p.left.count - row, tile_rows), block.column > 0};
+    if (fetch)
+      fetch_rows(p.left, row + tile_rows, block.column, block.depth);
+    sum_tile<groups>(tile, p.columns - block.first, [&](auto& sums) {
+      const LeftRows own = left;
+      for (std::size_t step = 0; step < block.depth; ++step)
+        sums.add_row([&](std::size_t r) { return own.rows[r][step]; }, panels + step * group,
+                     group_stride);
+    });
+  }
+}
+
+/// Packs a block and multiplies with it.
+template <std::size_t groups>
+void pack_and_multiply(const PanelProduct& p, const RightBlock& block) {
+  alignas(64) float room[groups * group * depth_block];
+  const auto& [values, distance, transposed] = p.right;
+  const float* const from = values + (transposed ? block.first * distance + block.column
+                                                 : block.column * distance + block.first);
+  pack({from, distance, transposed}, block.depth, least(groups * group, p.columns - block.first),
+       room);
+  multiply_block<groups>(p, block, room, block.depth * group);
+}
+
+void multiply(const PanelProduct& p) {
+  for (std::size_t column = 0; column < p.depth; column += depth_block)
+    for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
+      const RightBlock block{first, column, least(depth_block, p.depth - column)};
+      if (p.panels)
+        multiply_block<groups>(p, block, p.panels + first * p.depth + column * group,
+                               p.depth * group);
+      else
+        pack_and_multiply<groups>(p, block);
+    });
 }
 
 /// Packs dy's outputs in tiles of rows, (outputs / tile_rows, pixels, tile_rows). Copies more
@@ -214,7 +245,7 @@ void gradient(const PanelGradient& g, float* scratch) {
 } // namespace
 
 void set_panel_products(Kernels& kernels) {
-  kernels.panels = {pack, pack_transposed, multiply, gradient};
+  kernels.panels = {pack, multiply, gradient};
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

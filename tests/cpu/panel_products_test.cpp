@@ -55,17 +55,6 @@ const std::vector<ProductCase> products{{1, 1, 1},     {5, 3, 7},     {6, 16, 16
                                         {13, 64, 48},  {192, 20, 64}, {50, 130, 95}, {11, 300, 144},
                                         {3, 600, 130}, {196, 257, 80}};
 
-/// Packs in two parts, as two threads do.
-std::vector<float> packed(const Panels& kernels, const std::vector<float>& matrix,
-                          const ProductCase& p, bool transposed) {
-  std::vector<float> panels(Panels::packed_floats(p.depth, p.columns), NAN);
-  const std::size_t count = Panels::panels_of(p.columns);
-  const auto pack = transposed ? kernels.pack_transposed : kernels.pack;
-  pack(matrix.data(), p.depth, p.columns, panels.data(), count / 2, count);
-  pack(matrix.data(), p.depth, p.columns, panels.data(), 0, count / 2);
-  return panels;
-}
-
 struct GradientCase {
   std::size_t pixels, in, out, first_input, inputs, first_output, outputs;
 };
@@ -90,33 +79,36 @@ Graph plain_network(const Shape& images, std::int64_t stride) {
 
 } // namespace
 
-TEST_CASE("products of rows and panels equal sums of products, also of a transposed matrix") {
+TEST_CASE("products with a matrix or its transpose, packed before or meanwhile, equal the sums") {
+  const bool transposed = GENERATE(false, true), before = GENERATE(false, true);
   for (const auto& kernels : cpu::usable_kernels())
-    for (const auto& p : products)
-      for (const bool transposed : {false, true}) {
-        CAPTURE(kernels.name, p.rows, p.depth, p.columns, transposed);
-        const ScatteredRows left{p.rows, p.depth};
-        const auto rows = left.addresses();
-        const auto right = uniform_values(2, p.depth * p.columns);
-        const auto panels = packed(kernels.panels, right, p, transposed);
-        std::vector<float> result(p.rows * p.columns + 16, NAN);
-        kernels.panels.multiply({.left = {rows.data(), p.rows},
-                                 .depth = p.depth,
-                                 .columns = p.columns,
-                                 .panels = panels.data(),
-                                 .result = result.data()});
-        double largest = 0;
-        for (std::size_t r = 0; r < p.rows; ++r)
-          for (std::size_t c = 0; c < p.columns; ++c) {
-            double sum = 0;
-            for (std::size_t k = 0; k < p.depth; ++k)
-              sum += double{left.row(r)[k]} *
-                     double{right[transposed ? c * p.depth + k : k * p.columns + c]};
-            largest = std::max(largest, std::abs(sum - double{result[r * p.columns + c]}));
-          }
-        CHECK(largest < tolerance);
-        CHECK(std::all_of(result.end() - 16, result.end(), [](float f) { return std::isnan(f); }));
-      }
+    for (const auto& p : products) {
+      CAPTURE(kernels.name, p.rows, p.depth, p.columns, transposed, before);
+      const ScatteredRows left{p.rows, p.depth};
+      const auto rows = left.addresses();
+      const auto right = uniform_values(2, p.depth * p.columns);
+      const cpu::RightMatrix matrix{right.data(), transposed ? p.depth : p.columns, transposed};
+      std::vector<float> panels(Panels::packed_floats(p.depth, p.columns), NAN);
+      kernels.panels.pack(matrix, p.depth, p.columns, panels.data());
+      std::vector<float> result(p.rows * p.columns + 16, NAN);
+      kernels.panels.multiply({.left = {rows.data(), p.rows},
+                               .depth = p.depth,
+                               .columns = p.columns,
+                               .right = matrix,
+                               .panels = before ? panels.data() : nullptr,
+                               .result = result.data()});
+      double largest = 0;
+      for (std::size_t r = 0; r < p.rows; ++r)
+        for (std::size_t c = 0; c < p.columns; ++c) {
+          double sum = 0;
+          for (std::size_t k = 0; k < p.depth; ++k)
+            sum += double{left.row(r)[k]} *
+                   double{right[transposed ? c * p.depth + k : k * p.columns + c]};
+          largest = std::max(largest, std::abs(sum - double{result[r * p.columns + c]}));
+        }
+      CHECK(largest < tolerance);
+      CHECK(std::all_of(result.end() - 16, result.end(), [](float f) { return std::isnan(f); }));
+    }
 }
 
 TEST_CASE("blocks of a gradient by panels equal sums over pixels, written and then added to") {

@@ -18,13 +18,18 @@ constexpr std::size_t block = PixelSlices::wanted;
 class PanelProductStep final : public Step, public SliceProducer {
 public:
   PanelProductStep(const Lowering& lowering, const Node& node, const ConvolutionProblem& problem,
-                   const PanelWeights& weights, bool forward)
-      : node_{node}, places_{PixelPlaces::of(problem)}, weights_{weights}, forward_{forward},
+                   bool forward)
+      : node_{node}, places_{PixelPlaces::of(problem)},
+        weights_{lowering.graph[node.inputs[1]].shape, forward}, forward_{forward},
         slices_{static_cast<std::size_t>(problem.batch), places_.pixels(),
                 Columns{lowering.graph[node.outputs[0]].shape}, scatters(),
                 lowering.options.threads} {
     name = forward ? "product panels" : "product backward data panels";
     operations = problem.operations();
+  }
+
+  Status take_weights(Lowering& lowering) {
+    return weights_.take(lowering, node_.inputs[1], slices_.of_worker());
   }
 
   bool writes_slices() const override { return slices_.even(); }
@@ -71,6 +76,7 @@ private:
     kernels().panels.multiply({.left = {rows.data(), count},
                                .depth = weights_.depth(),
                                .columns = weights_.columns(),
+                               .right = weights_.matrix(frame.data<float>(node_.inputs[1])),
                                .panels = panels,
                                .result = result});
     if (scatters())
@@ -105,11 +111,11 @@ bool suits_panels(const Lowering& lowering, const Node& node, Direction directio
 Result<StepPtr> lower_panel_product(Lowering& lowering, const Node& node, Direction direction) {
   if (direction == Direction::backward_weight)
     return lower_panel_gradient(lowering, node);
-  const bool forward = direction == Direction::forward;
-  PanelWeights weights{lowering.graph[node.inputs[1]].shape, forward};
-  TROUPE_TRY(weights.take(lowering, node.inputs[1]));
-  return std::make_unique<PanelProductStep>(
-      lowering, node, convolution_problem(lowering.graph, node, direction), weights, forward);
+  auto step = std::make_unique<PanelProductStep>(
+      lowering, node, convolution_problem(lowering.graph, node, direction),
+      direction == Direction::forward);
+  TROUPE_TRY(step->take_weights(lowering));
+  return step;
 }
 
 } // namespace troupe::cpu

@@ -17,9 +17,12 @@ bool trains(const Graph& graph, TensorId parameter) {
 
 } // namespace
 
-Status PanelWeights::take(Lowering& lowering, TensorId parameter) {
-  if (trains(lowering.graph, parameter))
+Status PanelWeights::take(Lowering& lowering, TensorId parameter, std::size_t slices) {
+  constexpr std::size_t few_slices = 2, large = std::size_t{1} << 20;
+  if (trains(lowering.graph, parameter)) {
+    each_run_ = slices > few_slices || bytes() < large;
     return {};
+  }
   const auto make = [weights = *this](const std::byte* weight, std::byte* copy) {
     weights.pack(reinterpret_cast<const float*>(weight), reinterpret_cast<float*>(copy));
   };
@@ -30,16 +33,21 @@ Status PanelWeights::take(Lowering& lowering, TensorId parameter) {
 const float* PanelWeights::panels(const float* weight, std::byte* scratch) const {
   if (copy_)
     return reinterpret_cast<const float*>(copy_->data());
+  if (!each_run_)
+    return nullptr;
   auto* const panels = reinterpret_cast<float*>(scratch);
   pack(weight, panels);
   return panels;
 }
 
 void PanelWeights::pack(const float* weight, float* panels) const {
-  const auto& kernel = kernels().panels;
-  const auto pack = forward_ ? kernel.pack_transposed : kernel.pack;
+  constexpr std::size_t panel = PanelKernels::panel;
+  const auto whole = matrix(weight);
   parallel_for(PanelKernels::panels_of(columns()), 1, [&](std::size_t begin, std::size_t end) {
-    pack(weight, depth(), columns(), panels, begin, end);
+    const std::size_t first = begin * panel;
+    const std::size_t from = whole.transposed ? first * whole.distance : first;
+    kernels().panels.pack({whole.values + from, whole.distance, whole.transposed}, depth(),
+                          std::min(end * panel, columns()) - first, panels + first * depth());
   });
 }
 

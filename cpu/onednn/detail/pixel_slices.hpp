@@ -52,21 +52,25 @@ public:
   /// Whether each worker has the images of a worker in for_slices (slices.hpp).
   bool even() const { return even_; }
   std::size_t workers() const { return workers_; }
+  /// Slices of one worker.
+  std::size_t of_worker() const { return divide_up(of_share(), even_ ? 1 : workers_); }
 
   /// Calls fn(begin, end, worker) for every slice. A worker has a contiguous range of slices, and
   /// runs them one after the other.
   template <class Fn>
   void for_each(Fn&& fn) const {
-    const std::size_t of_share = divide_up(share_, slice_);
-    parallel_lanes(workers_, (even_ ? workers_ : 1) * of_share,
+    const std::size_t slices = of_share();
+    parallel_lanes(workers_, (even_ ? workers_ : 1) * slices,
                    [&](std::size_t slice, std::size_t worker) {
-                     const std::size_t first = slice / of_share * share_;
-                     const std::size_t begin = slice % of_share * slice_;
+                     const std::size_t first = slice / slices * share_;
+                     const std::size_t begin = slice % slices * slice_;
                      fn(first + begin, first + std::min(begin + slice_, share_), worker);
                    });
   }
 
 private:
+  std::size_t of_share() const { return divide_up(share_, slice_); }
+
   std::size_t workers_;
   bool even_;
   std::size_t share_, slice_; ///< pixels of a worker, or all; pixels of a slice
