@@ -23,13 +23,12 @@ struct RightMatrix {
   bool transposed;
 };
 
-/// result = rows * right.
+/// result = rows * panels.
 struct PanelProduct {
   PixelRows left;
   std::size_t depth, columns;
-  RightMatrix right;
-  const float* panels; ///< `right` packed; if null, each block is packed before it is multiplied
-  float* result;       ///< (count, columns)
+  const float* panels;
+  float* result; ///< (count, columns)
 };
 
 /// A block of a weight's gradient: the sum over pixels of dy * x^T.

@@ -138,15 +138,16 @@ void fetch_rows(const PixelRows& left, std::size_t first, std::size_t column, st
       __builtin_prefetch(left.rows[row] + column + step);
 }
 
-/// A part of the right matrix: some groups of columns, and a part of its depth.
-struct RightBlock {
+/// A part of the right matrix: columns from `first` on, and a part of its depth.
+struct PanelBlock {
   std::size_t first, column, depth;
 };
 
-/// Multiplies with packed groups of columns at a distance of `group_stride`.
+/// Multiplies some groups of columns of a block.
 template <std::size_t groups>
-void multiply_block(const PanelProduct& p, const RightBlock& block, const float* panels,
-                    std::size_t group_stride) {
+void multiply_block(const PanelProduct& p, const PanelBlock& block) {
+  const float* const panels = p.panels + block.first * p.depth + block.column * group;
+  const std::size_t group_stride = p.depth * group;
   const bool fetch = block.first == 0 && block.depth >= 128; // shorter rows are as good as adjacent
   for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
     const LeftRows left{p.left, row, block.column};
@@ -163,27 +164,10 @@ void multiply_block(const PanelProduct& p, const RightBlock& block, const float*
   }
 }
 
-/// Packs a block and multiplies with it.
-template <std::size_t groups>
-void pack_and_multiply(const PanelProduct& p, const RightBlock& block) {
-  alignas(64) float room[groups * group * depth_block];
-  const auto& [values, distance, transposed] = p.right;
-  const float* const from = values + (transposed ? block.first * distance + block.column
-                                                 : block.column * distance + block.first);
-  pack({from, distance, transposed}, block.depth, least(groups * group, p.columns - block.first),
-       room);
-  multiply_block<groups>(p, block, room, block.depth * group);
-}
-
 void multiply(const PanelProduct& p) {
   for (std::size_t column = 0; column < p.depth; column += depth_block)
     for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
-      const RightBlock block{first, column, least(depth_block, p.depth - column)};
-      if (p.panels)
-        multiply_block<groups>(p, block, p.panels + first * p.depth + column * group,
-                               p.depth * group);
-      else
-        pack_and_multiply<groups>(p, block);
+      multiply_block<groups>(p, {first, column, least(depth_block, p.depth - column)});
     });
 }
 

@@ -12,7 +12,7 @@ namespace troupe::cpu {
 
 namespace {
 
-constexpr std::size_t block = PixelSlices::wanted;
+constexpr std::size_t most_pixels = PixelSlices::most;
 
 /// y = x * weight^T, or dx = dy * weight: one activation from another, slice by slice.
 class PanelProductStep final : public Step, public SliceProducer {
@@ -28,9 +28,7 @@ public:
     operations = problem.operations();
   }
 
-  Status take_weights(Lowering& lowering) {
-    return weights_.take(lowering, node_.inputs[1], slices_.of_worker());
-  }
+  Status take_weights(Lowering& lowering) { return weights_.take(lowering, node_.inputs[1]); }
 
   bool writes_slices() const override { return slices_.even(); }
   std::size_t scratch_bytes() const override {
@@ -41,8 +39,10 @@ public:
     const auto* const panels = weights_.panels(frame.data<float>(node_.inputs[1]), frame.scratch());
     begin_consumers(frame, slices_.workers());
     slices_.for_each([&](std::size_t begin, std::size_t end, std::size_t worker) {
-      for (std::size_t first = begin; first < end; first += block)
-        multiply(frame, panels, first, std::min(block, end - first), worker);
+      for (std::size_t first = begin, count = 0; first < end; first += count) {
+        count = PixelSlices::next_block(end - first);
+        multiply(frame, panels, first, count, worker);
+      }
       hand_on(frame, worker, written(begin), written(end));
     });
     return {};
@@ -52,7 +52,7 @@ private:
   bool scatters() const { return !forward_ && places_.stride > 1; }
   /// Bytes of a block of results that are then scattered.
   std::size_t result_bytes() const {
-    return scatters() ? block * weights_.columns() * sizeof(float) : 0;
+    return scatters() ? most_pixels * weights_.columns() * sizeof(float) : 0;
   }
   /// Offsets of pixels in the tensors that are read and written.
   std::size_t read(std::size_t pixel) const {
@@ -65,7 +65,7 @@ private:
   void multiply(const Frame& frame, const float* panels, std::size_t first, std::size_t count,
                 std::size_t worker) const {
     const auto* const from = frame.data<float>(node_.inputs[0]);
-    std::array<const float*, block> rows{};
+    std::array<const float*, most_pixels> rows{};
     for (std::size_t i = 0; i < count; ++i)
       rows[i] = from + read(first + i);
     auto* const to = frame.data<float>(node_.outputs[0]);
@@ -76,7 +76,6 @@ private:
     kernels().panels.multiply({.left = {rows.data(), count},
                                .depth = weights_.depth(),
                                .columns = weights_.columns(),
-                               .right = weights_.matrix(frame.data<float>(node_.inputs[1])),
                                .panels = panels,
                                .result = result});
     if (scatters())

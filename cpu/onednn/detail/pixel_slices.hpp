@@ -35,8 +35,9 @@ struct PixelPlaces {
 
 class PixelSlices {
 public:
-  /// Pixels of a slice: a multiple of the rows of all kernels' tiles.
-  static constexpr std::size_t wanted = 192;
+  /// Pixels of a slice, a multiple of the rows of all kernels' tiles; and the most of a slice that
+  /// takes the rest of a worker's pixels, or of a block of a larger slice.
+  static constexpr std::size_t wanted = 192, most = wanted * 3 / 2;
 
   /// `images` with `pixels` each. `written`: the tensor that is written; sums over its slices have
   /// the bits of sums over whole images. `whole_images`: slices must not divide images.
@@ -52,8 +53,8 @@ public:
   /// Whether each worker has the images of a worker in for_slices (slices.hpp).
   bool even() const { return even_; }
   std::size_t workers() const { return workers_; }
-  /// Slices of one worker.
-  std::size_t of_worker() const { return divide_up(of_share(), even_ ? 1 : workers_); }
+  /// Pixels of the next block, of `rest` that are left of a slice.
+  static std::size_t next_block(std::size_t rest) { return rest <= most ? rest : wanted; }
 
   /// Calls fn(begin, end, worker) for every slice. A worker has a contiguous range of slices, and
   /// runs them one after the other.
@@ -62,14 +63,15 @@ public:
     const std::size_t slices = of_share();
     parallel_lanes(workers_, (even_ ? workers_ : 1) * slices,
                    [&](std::size_t slice, std::size_t worker) {
-                     const std::size_t first = slice / slices * share_;
-                     const std::size_t begin = slice % slices * slice_;
-                     fn(first + begin, first + std::min(begin + slice_, share_), worker);
+                     const std::size_t first = slice / slices * share_, at = slice % slices;
+                     const std::size_t end = at + 1 < slices ? (at + 1) * slice_ : share_;
+                     fn(first + at * slice_, first + end, worker);
                    });
   }
 
 private:
-  std::size_t of_share() const { return divide_up(share_, slice_); }
+  /// Slices of a share. A small rest belongs to the last one.
+  std::size_t of_share() const { return std::max<std::size_t>((share_ + slice_ / 2) / slice_, 1); }
 
   std::size_t workers_;
   bool even_;
