@@ -6,15 +6,17 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// Rows and groups of columns whose sums fit into the registers, and depth of the panels that stay
-/// in the first-level cache meanwhile.
+/// Rows and groups of columns whose sums fit into the registers.
 #if defined(__AVX512F__)
-constexpr std::size_t tile_rows = 6, most_groups = 4, depth_block = 128;
+constexpr std::size_t tile_rows = 6, most_groups = 4;
 #elif defined(__AVX2__) || defined(__aarch64__)
-constexpr std::size_t tile_rows = 6, most_groups = 1, depth_block = 256;
+constexpr std::size_t tile_rows = 6, most_groups = 1;
 #else
-constexpr std::size_t tile_rows = 2, most_groups = 1, depth_block = 256;
+constexpr std::size_t tile_rows = 2, most_groups = 1;
 #endif
+
+/// Depth of the panels that stay in the first-level cache while rows are multiplied with them.
+constexpr std::size_t depth_block = 256;
 
 inline std::size_t least(std::size_t a, std::size_t b) {
   return a < b ? a : b;

@@ -78,13 +78,11 @@ private:
     const std::size_t first_input = inputs_.begin(block % inputs_.parts) * unit;
     const std::size_t first_output = outputs_.begin(block / inputs_.parts) * unit;
     const std::size_t share = task / blocks;
-    const auto chunks = units(pixels_, Kernel::most_pixels, pixels_);
-    const EvenParts shares{chunks.items, shares_};
-    const std::size_t begin = shares.begin(share) * Kernel::most_pixels;
-    const std::size_t end = std::min(shares.begin(share + 1) * Kernel::most_pixels, pixels_);
+    const EvenParts chunks{pixels_, divide_up(pixels_, Kernel::most_pixels)};
+    const EvenParts shares{chunks.parts, shares_};
     std::array<const float*, Kernel::most_pixels> rows{};
-    for (std::size_t first = begin; first < end; first += Kernel::most_pixels) {
-      const std::size_t count = std::min(Kernel::most_pixels, end - first);
+    for (std::size_t chunk = shares.begin(share); chunk < shares.begin(share + 1); ++chunk) {
+      const std::size_t first = chunks.begin(chunk), count = chunks.size(chunk);
       for (std::size_t i = 0; i < count; ++i)
         rows[i] = frame.data<float>(node_.inputs[1]) + places_.offset(first + i);
       kernels().panels.gradient(
@@ -98,7 +96,7 @@ private:
            .outputs = std::min(outputs_.size(block / inputs_.parts) * unit, out_ - first_output),
            .sums = sums_of(frame, share) + first_output * places_.channels + first_input,
            .sums_distance = places_.channels,
-           .add = first > begin},
+           .add = chunk > shares.begin(share)},
           scratch);
     }
   }
