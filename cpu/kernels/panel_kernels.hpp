@@ -28,18 +28,19 @@ struct PanelProduct {
   PixelRows left;
   std::size_t depth, columns;
   const float* panels;
-  float* result; ///< (count, columns)
+  float* result;
+  std::size_t result_distance; ///< from row to row
 };
 
 /// A block of a weight's gradient: the sum over pixels of dy * x^T.
 struct PanelGradient {
-  PixelRows x;
-  const float* dy;         ///< row of the first pixel
-  std::size_t dy_distance; ///< from pixel to pixel
+  PixelRows x = {};
+  const float* dy = nullptr; ///< row of the first pixel
+  std::size_t dy_distance;   ///< from pixel to pixel
   std::size_t first_input, inputs, first_output, outputs;
-  float* sums;               ///< first element of the block
+  float* sums = nullptr;     ///< first element of the block
   std::size_t sums_distance; ///< from output to output
-  bool add;                  ///< else the sums are overwritten
+  bool add = false;          ///< else the sums are overwritten
 };
 
 struct PanelKernels {

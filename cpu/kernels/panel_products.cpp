@@ -121,15 +121,24 @@ void pack_transposed_panel(const float* rows, std::size_t distance, std::size_t 
       to[step * group + c] = c < count ? rows[c * distance + step] : 0.0f;
 }
 
+/// Packs row by row: the columns of all panels lie next to each other.
+void pack_rows(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels) {
+  constexpr std::size_t fetched_ahead = 8;
+  for (std::size_t step = 0; step < depth; ++step) {
+    const float* const from = matrix.values + step * matrix.distance;
+    for (std::size_t first = 0; first < columns; first += group) {
+      __builtin_prefetch(from + fetched_ahead * matrix.distance + first);
+      copy_row(from + first, columns - first, panels + first * depth + step * group);
+    }
+  }
+}
+
 void pack(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels) {
-  for (std::size_t first = 0; first < columns; first += group, panels += depth * group)
-    if (matrix.transposed)
-      pack_transposed_panel(matrix.values + first * matrix.distance, matrix.distance, depth,
-                            columns - first, panels);
-    else
-      for (std::size_t step = 0; step < depth; ++step)
-        copy_row(matrix.values + step * matrix.distance + first, columns - first,
-                 panels + step * group);
+  if (!matrix.transposed)
+    return pack_rows(matrix, depth, columns, panels);
+  for (std::size_t first = 0; first < columns; first += group)
+    pack_transposed_panel(matrix.values + first * matrix.distance, matrix.distance, depth,
+                          columns - first, panels + first * depth);
 }
 
 /// Fetches a part of the next tile's rows, which are not where the processor expects them.
@@ -153,7 +162,7 @@ void multiply_block(const PanelProduct& p, const PanelBlock& block) {
   const bool fetch = block.first == 0 && block.depth >= 128; // shorter rows are as good as adjacent
   for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
     const LeftRows left{p.left, row, block.column};
-    const ResultTile tile{p.result + row * p.columns + block.first, p.columns,
+    const ResultTile tile{p.result + row * p.result_distance + block.first, p.result_distance,
                           least(p.left.count - row, tile_rows), block.column > 0};
     if (fetch)
       fetch_rows(p.left, row + tile_rows, block.column, block.depth);
@@ -166,10 +175,26 @@ void multiply_block(const PanelProduct& p, const PanelBlock& block) {
   }
 }
 
+/// Calls body(column, depth) for parts of the depth.
+template <class Body>
+void for_depths(std::size_t depth, const Body& body) {
+  for (std::size_t column = 0; column < depth; column += depth_block)
+    body(column, least(depth_block, depth - column));
+}
+
+/// Reads the larger of result and left matrix only once.
 void multiply(const PanelProduct& p) {
-  for (std::size_t column = 0; column < p.depth; column += depth_block)
+  if (p.columns > p.depth)
     for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
-      multiply_block<groups>(p, {first, column, least(depth_block, p.depth - column)});
+      for_depths(p.depth, [&](std::size_t column, std::size_t depth) {
+        multiply_block<groups>(p, {first, column, depth});
+      });
+    });
+  else
+    for_depths(p.depth, [&](std::size_t column, std::size_t depth) {
+      for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
+        multiply_block<groups>(p, {first, column, depth});
+      });
     });
 }
 

@@ -73,32 +73,35 @@ private:
                                                  (share - 1) * sums_bytes());
   }
 
+  /// Sums a block over a share's pixels, chunk by chunk.
   void sum_block(const Frame& frame, std::size_t task, float* scratch) const {
-    const std::size_t blocks = inputs_.parts * outputs_.parts, block = task % blocks;
-    const std::size_t first_input = inputs_.begin(block % inputs_.parts) * unit;
-    const std::size_t first_output = outputs_.begin(block / inputs_.parts) * unit;
-    const std::size_t share = task / blocks;
+    const std::size_t blocks = inputs_.parts * outputs_.parts, share = task / blocks;
     const EvenParts chunks{pixels_, divide_up(pixels_, Kernel::most_pixels)};
     const EvenParts shares{chunks.parts, shares_};
+    auto block = block_of(task % blocks);
+    block.sums = sums_of(frame, share) + block.first_output * places_.channels + block.first_input;
     std::array<const float*, Kernel::most_pixels> rows{};
     for (std::size_t chunk = shares.begin(share); chunk < shares.begin(share + 1); ++chunk) {
       const std::size_t first = chunks.begin(chunk), count = chunks.size(chunk);
       for (std::size_t i = 0; i < count; ++i)
         rows[i] = frame.data<float>(node_.inputs[1]) + places_.offset(first + i);
-      kernels().panels.gradient(
-          {.x = {rows.data(), count},
-           .dy = frame.data<float>(node_.inputs[0]) + first * out_,
-           .dy_distance = out_,
-           .first_input = first_input,
-           .inputs =
-               std::min(inputs_.size(block % inputs_.parts) * unit, places_.channels - first_input),
-           .first_output = first_output,
-           .outputs = std::min(outputs_.size(block / inputs_.parts) * unit, out_ - first_output),
-           .sums = sums_of(frame, share) + first_output * places_.channels + first_input,
-           .sums_distance = places_.channels,
-           .add = chunk > shares.begin(share)},
-          scratch);
+      block.x = {rows.data(), count};
+      block.dy = frame.data<float>(node_.inputs[0]) + first * out_;
+      block.add = chunk > shares.begin(share);
+      kernels().panels.gradient(block, scratch);
     }
+  }
+
+  /// Returns a block's place in dweight.
+  PanelGradient block_of(std::size_t block) const {
+    const std::size_t column = block % inputs_.parts, row = block / inputs_.parts;
+    const std::size_t input = inputs_.begin(column) * unit, output = outputs_.begin(row) * unit;
+    return {.dy_distance = out_,
+            .first_input = input,
+            .inputs = std::min(inputs_.size(column) * unit, places_.channels - input),
+            .first_output = output,
+            .outputs = std::min(outputs_.size(row) * unit, out_ - output),
+            .sums_distance = places_.channels};
   }
 
   Node node_;

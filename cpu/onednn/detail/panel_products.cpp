@@ -37,14 +37,17 @@ public:
 
   Status run(const Frame& frame) override {
     const auto* const panels = weights_.panels(frame.data<float>(node_.inputs[1]), frame.scratch());
+    const std::size_t parts = scatters() ? 1 : slices_.parts();
     begin_consumers(frame, slices_.workers());
-    slices_.for_each([&](std::size_t begin, std::size_t end, std::size_t worker) {
-      for (std::size_t first = begin, count = 0; first < end; first += count) {
-        count = PixelSlices::next_block(end - first);
-        multiply(frame, panels, first, count, worker);
-      }
-      hand_on(frame, worker, written(begin), written(end));
-    });
+    slices_.for_parts(
+        parts, [&](std::size_t begin, std::size_t end, std::size_t part, std::size_t worker) {
+          const auto columns = part_of_columns(part, parts);
+          for (std::size_t first = begin, count = 0; first < end; first += count) {
+            count = PixelSlices::next_block(end - first);
+            multiply(frame, panels, {first, count}, columns, worker);
+          }
+          hand_on(frame, worker, written(begin), written(end));
+        });
     return {};
   }
 
@@ -62,32 +65,45 @@ private:
     return forward_ ? pixel * weights_.columns() : places_.offset(pixel);
   }
 
-  void multiply(const Frame& frame, const float* panels, std::size_t first, std::size_t count,
+  struct Range {
+    std::size_t first, count;
+  };
+  /// A part of the columns, in whole panels.
+  Range part_of_columns(std::size_t part, std::size_t parts) const {
+    const std::size_t panels = PanelKernels::panels_of(weights_.columns());
+    const std::size_t first = panels * part / parts * PanelKernels::panel;
+    const std::size_t end = panels * (part + 1) / parts * PanelKernels::panel;
+    return {first, std::min(end, weights_.columns()) - std::min(first, weights_.columns())};
+  }
+
+  void multiply(const Frame& frame, const float* panels, const Range& pixels, const Range& columns,
                 std::size_t worker) const {
     const auto* const from = frame.data<float>(node_.inputs[0]);
     std::array<const float*, most_pixels> rows{};
-    for (std::size_t i = 0; i < count; ++i)
-      rows[i] = from + read(first + i);
+    for (std::size_t i = 0; i < pixels.count; ++i)
+      rows[i] = from + read(pixels.first + i);
     auto* const to = frame.data<float>(node_.outputs[0]);
     auto* const result = scatters()
                              ? reinterpret_cast<float*>(frame.scratch() + weights_.scratch_bytes() +
                                                         worker * result_bytes())
-                             : to + written(first);
-    kernels().panels.multiply({.left = {rows.data(), count},
+                             : to + written(pixels.first);
+    kernels().panels.multiply({.left = {rows.data(), pixels.count},
                                .depth = weights_.depth(),
-                               .columns = weights_.columns(),
-                               .panels = panels,
-                               .result = result});
+                               .columns = columns.count,
+                               .panels = panels + columns.first * weights_.depth(),
+                               .result = result + columns.first,
+                               .result_distance = weights_.columns()});
     if (scatters())
-      scatter(result, to, first, count);
+      scatter(result, to, pixels);
   }
 
   /// Writes pixels to their places, and zeros between them.
-  void scatter(const float* result, float* to, std::size_t first, std::size_t count) const {
-    for (std::size_t i = 0; i < count; ++i, result += weights_.columns()) {
-      float* const pixel = to + written(first + i);
+  void scatter(const float* result, float* to, const Range& pixels) const {
+    const std::size_t end = pixels.first + pixels.count;
+    for (std::size_t i = pixels.first; i < end; ++i, result += weights_.columns()) {
+      float* const pixel = to + written(i);
       std::copy_n(result, weights_.columns(), pixel);
-      std::fill(pixel + weights_.columns(), to + written(first + i + 1), 0.0f);
+      std::fill(pixel + weights_.columns(), to + written(i + 1), 0.0f);
     }
   }
 

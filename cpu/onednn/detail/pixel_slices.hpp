@@ -56,16 +56,28 @@ public:
   /// Pixels of the next block, of `rest` that are left of a slice.
   static std::size_t next_block(std::size_t rest) { return rest <= most ? rest : wanted; }
 
+  /// Parts that the columns of a slice should be divided into, so that all workers have some.
+  std::size_t parts() const { return even_ ? 1 : divide_up(2 * workers_, of_share()); }
+
   /// Calls fn(begin, end, worker) for every slice. A worker has a contiguous range of slices, and
   /// runs them one after the other.
   template <class Fn>
   void for_each(Fn&& fn) const {
+    for_parts(1, [&](std::size_t begin, std::size_t end, std::size_t, std::size_t worker) {
+      fn(begin, end, worker);
+    });
+  }
+
+  /// Calls fn(begin, end, part, worker) for `parts` parts of every slice.
+  template <class Fn>
+  void for_parts(std::size_t parts, Fn&& fn) const {
     const std::size_t slices = of_share();
-    parallel_lanes(workers_, (even_ ? workers_ : 1) * slices,
-                   [&](std::size_t slice, std::size_t worker) {
-                     const std::size_t first = slice / slices * share_, at = slice % slices;
+    parallel_lanes(workers_, (even_ ? workers_ : 1) * slices * parts,
+                   [&](std::size_t index, std::size_t worker) {
+                     const std::size_t slice = index / parts, at = slice % slices;
+                     const std::size_t first = slice / slices * share_;
                      const std::size_t end = at + 1 < slices ? (at + 1) * slice_ : share_;
-                     fn(first + at * slice_, first + end, worker);
+                     fn(first + at * slice_, first + end, index % parts, worker);
                    });
   }
 
