@@ -134,7 +134,7 @@ struct SmallGrid {
 
 /// Checks the blocks of each launch, and that each listed kernel occurs.
 void check_blocks(const Config& config, const std::vector<SmallGrid>& small) {
-  const EmptyPlanCache cache; // the times of plans that do not run are meaningless
+  const EmptyPlanCache cache; // plans that did not run have no times worth keeping
   const Recording recording;
   const auto launched = RecordedStep{config}.run();
   CHECK(launched.size() > 50);

@@ -376,7 +376,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     remember(cudaErrorInvalidConfiguration);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  load(of->device, code_of(product, algorithm));
+  load(of->device, code_of(product, algorithm), "a product of cuBLASLt");
   const auto code =
       enqueue_operation(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
                                  used = algorithm.workspace_bytes] {
