@@ -12,6 +12,11 @@
 
 namespace troupe::training {
 
+/// Whether backward adds the gradients of a rank's slices of a step; otherwise, SHARD MANAGER does.
+inline bool backward_adds(const Strategy& strategy, const Executable& train) {
+  return strategy.keeps_gradients() && train.adds_gradients();
+}
+
 struct RankState {
   int rank = 0;
   std::shared_ptr<CompiledWorker> compiled;

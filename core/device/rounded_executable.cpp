@@ -30,6 +30,11 @@ public:
   const BatchView& batch() const override { return executable_->batch(); }
   Status set_batch(const BatchView& batch) override { return executable_->set_batch(batch); }
 
+  /// Rounded gradients are rounded again after each addition.
+  bool adds_gradients() const override {
+    return types_.gradients == DType::f32 && executable_->adds_gradients();
+  }
+  void set_gradient_mode(GradientMode mode) override { executable_->set_gradient_mode(mode); }
   void forward(Stream& stream, UnitId unit) override {
     executable_->forward(stream, unit);
     if (static_cast<std::size_t>(unit) + 1 == gradients_.size())

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace troupe::gpu {
 
@@ -54,10 +55,14 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
   made->ports_ = std::move(ports);
   TROUPE_TRY(auto lowering, Lowering::make(device, made->graph_, options));
   TROUPE_TRY(made->lower_nodes(*lowering));
+  auto fresh = fresh_gradients(*lowering);
   made->layout_ = std::move(lowering->layout);
   made->places_ = std::move(lowering->placement.places);
   made->copy_types_ = std::move(lowering->copy_types);
+  made->fresh_ = std::move(fresh);
   TROUPE_TRY(made->allocate(*lowering));
+  if (options.adds_gradients)
+    TROUPE_TRY(made->allocate_fresh());
   TROUPE_TRY(made->load_kernels());
   return made;
 }
@@ -113,6 +118,12 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
   return {};
 }
 
+Status CudaExecutable::allocate_fresh() {
+  const auto bytes = std::ranges::max(layout_.unit_elements) * sizeof(float);
+  TROUPE_TRY(fresh_memory_, device_.allocate(bytes, MemoryKind::workspace));
+  return {};
+}
+
 void CudaExecutable::bind(UnitId unit, float* parameters, float* gradients) {
   LoweredExecutable::bind(unit, parameters, gradients);
   graphs_.clear(); // they contain the old addresses
@@ -157,10 +168,10 @@ ParameterCopies CudaExecutable::copies() const {
 }
 
 void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
-                             std::span<const StepPtr> steps) {
+                             std::span<const StepPtr> steps, float* sums) {
   const Frame frame{places_, binding, memory_};
   const auto launch = [&](cudaStream_t raw, const UpdateGate& gate = {}) {
-    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data(), gate};
+    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data(), gate, sums};
   };
   for (const auto& step : steps) {
     const auto sums = step->rank_sums();
@@ -180,7 +191,20 @@ void CudaExecutable::forward(Stream& stream, UnitId unit) {
 }
 
 void CudaExecutable::backward(Stream& stream, UnitId unit) {
-  enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].backward);
+  enqueue_backward(cuda_stream(stream), binding(unit), static_cast<std::size_t>(unit), mode_);
+}
+
+void CudaExecutable::enqueue_backward(CudaStream& stream, Binding binding, std::size_t unit,
+                                      GradientMode mode) {
+  const auto& steps = units_[unit].backward;
+  if (mode == GradientMode::overwrite)
+    return enqueue(stream, binding, steps);
+  auto* const sums = std::exchange(binding.gradients, fresh_memory_->floats());
+  enqueue(stream, binding, steps, sums);
+  if (!fresh_[unit].empty())
+    stream.enqueue("adding gradients", [&](cudaStream_t raw) {
+      launch_add_fresh(raw, fresh_[unit], binding.gradients, sums);
+    });
 }
 
 void CudaExecutable::run_steps(Stream& stream, const std::function<void(const Step&)>& done) {
@@ -201,7 +225,7 @@ void CudaExecutable::run(Stream& stream) {
   if (sum_over_ranks_) // a graph cannot wait for the host
     return Executable::run(stream);
   auto& on = cuda_stream(stream);
-  const auto [found, first] = graphs_.try_emplace(ports_.addresses());
+  const auto [found, first] = graphs_.try_emplace({ports_.addresses(), mode_});
   // Buffers that occur only once are not worth a graph.
   if (first)
     return Executable::run(stream);

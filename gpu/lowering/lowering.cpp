@@ -67,6 +67,16 @@ std::size_t Lowering::staging_bytes() const {
   return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes;
 }
 
+bool Lowering::add_without_copy(TensorId output) {
+  const bool is_read = std::ranges::any_of(graph.nodes, [output](const Node& node) {
+    return std::ranges::find(node.inputs, output) != node.inputs.end();
+  });
+  if (is_read || placement.places[static_cast<std::size_t>(output)].kind != Place::Kind::gradient)
+    return false;
+  summed.insert(output);
+  return true;
+}
+
 Result<ChosenMatmul> Lowering::product(MatmulOptions wanted) {
   wanted.tf32 = options.tf32;
   wanted.workspace_bytes = product_workspace;

@@ -10,6 +10,7 @@
 #include "gpu/lowering/plan_registry.hpp"
 
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace troupe::gpu {
@@ -44,6 +45,8 @@ public:
   cudnn::PlanPolicy policy;                      ///< for plans
   std::vector<DType> copy_types;                 ///< by unit (storage.hpp)
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
+  /// Parameters' gradients to which steps add (Launch::sum_of); others are computed apart first.
+  std::set<TensorId> summed;
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
   const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
@@ -59,6 +62,9 @@ public:
   Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.
   std::size_t staging_bytes() const;
+  /// Adds a step's output to `summed` if it is a parameter's gradient. Other outputs are read by
+  /// later nodes, which need this pass's values.
+  bool add_without_copy(TensorId output);
   /// Chooses the product; sets its workspace and precision. Errors: those of
   /// MatmulPlanRegistry::product; unsupported if cuBLASLt is missing.
   Result<ChosenMatmul> product(MatmulOptions wanted);

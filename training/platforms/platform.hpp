@@ -32,6 +32,8 @@ using SayLine = std::function<void(const std::string& line)>;
 struct EngineOptions {
   nn::PassOptions passes;
   CompileOptions compile;
+  /// Whether the device supports CompileOptions::adds_gradients.
+  bool can_add_gradients = false;
 };
 
 /// Options of the batch producer of one rank and one pass mode.
