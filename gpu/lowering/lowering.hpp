@@ -25,6 +25,10 @@ struct WeightView {
   void* data(const Launch& launch) const;
 };
 
+/// Whether an output is a parameter's gradient that no node reads: readers would need this pass's
+/// values, without those of earlier passes.
+bool is_final_gradient(const Graph& graph, TensorId output);
+
 /// Workspace bytes of a matrix product: enough for the products of any head.
 inline constexpr std::size_t product_workspace = std::size_t{32} << 20;
 
@@ -62,8 +66,7 @@ public:
   Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.
   std::size_t staging_bytes() const;
-  /// Adds a step's output to `summed` if it is a parameter's gradient. Other outputs are read by
-  /// later nodes, which need this pass's values.
+  /// Adds a step's output to `summed` if it is_final_gradient(). Returns whether it is.
   bool add_without_copy(TensorId output);
   /// Chooses the product; sets its workspace and precision. Errors: those of
   /// MatmulPlanRegistry::product; unsupported if cuBLASLt is missing.

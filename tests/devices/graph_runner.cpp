@@ -80,6 +80,8 @@ public:
     result.steps.resize(static_cast<std::size_t>(steps.count));
     for (int step = 0; step < steps.count; ++step) {
       require(executable_->set_batch(batch(step % steps.batches)));
+      executable_->set_gradient_mode(steps.adds && step > 0 ? GradientMode::add
+                                                            : GradientMode::overwrite);
       steps.whole ? executable_->run(*stream_) : run_units();
       executable_->read_outputs(*stream_, &result.steps[static_cast<std::size_t>(step)]);
       if (steps.learn)

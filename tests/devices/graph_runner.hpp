@@ -50,6 +50,7 @@ RunOptions options_for(Precision precision, const MemoryPlan& memory = {});
 struct Steps {
   int count = 1;
   int batches = 1;    ///< batches used in turn, each in its own buffers
+  bool adds = false;  ///< later passes add to the gradients of the first
   bool whole = false; ///< uses Executable::run instead of unit-by-unit calls
   /// Makes a step of SGD with momentum after each pass; otherwise the parameters stay as they are.
   bool learn = false;
