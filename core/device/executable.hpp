@@ -94,7 +94,7 @@ struct ParameterCopies {
   DType type = DType::f16;
 };
 
-/// What a backward pass does to the values in the bound gradients.
+/// How a backward pass writes to the bound gradients.
 enum class GradientMode : std::uint8_t { overwrite, add };
 
 /// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. Calls only

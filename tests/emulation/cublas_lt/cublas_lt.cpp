@@ -36,7 +36,8 @@ struct Layout {
 
 /// The heuristic's result and its assumptions, stored in the opaque algorithm.
 struct Algorithm {
-  static constexpr std::uint64_t mark = 0x656d756c61746564; // "emulated"
+  /// "emulate2". Change it with the members: plan caches on disk contain algorithms.
+  static constexpr std::uint64_t mark = 0x656d756c61746532;
 
   std::uint64_t marked, alignment, bias_alignment, aux_alignment, workspace_bytes, id;
 
