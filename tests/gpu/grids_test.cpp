@@ -211,13 +211,12 @@ TEST_CASE("each kernel of a step of LLaMA 1B fills an H100 or is listed with a r
 TEST_CASE("each kernel of a step of ResNet-50 fills an H100 or is listed with a reason") {
   if (!troupe_emulated_record)
     SKIP("launches are recorded on the emulated device");
-  check_blocks(resnet50(),
-               {of_clip_factor,
-                of_loss_scale,
-                {"launch_batch_norm_finalize", "a thread per channel, of at most 2048"},
-                {"AvgPool<__half>", "its result has 128 x 2048 elements"},
-                {"launch_few_ranges", "some units have less than 10000 parameters"},
-                {"Cast<__half, float>", "the logits are 128 x 1000"},
-                {"Cast<float, __half>", "the gradient of the logits is 128 x 1000"},
-                {"launch_softmax_cross_entropy(", "a warp per row, of 128"}});
+  check_blocks(resnet50(), {of_clip_factor,
+                            of_loss_scale,
+                            {"launch_batch_norm_finalize", "a thread per channel, of at most 2048"},
+                            {"AvgPool<__half>", "its result has 128 x 2048 elements"},
+                            {"launch_few_ranges", "some units have less than 10000 parameters"},
+                            {"Cast<__half, float>", "the logits are 128 x 1000"},
+                            {"Cast<float, __half>", "the gradient of the logits is 128 x 1000"},
+                            {"launch_softmax_cross_entropy(", "a warp per row, of 128"}});
 }
