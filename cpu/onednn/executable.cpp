@@ -2,6 +2,7 @@
 #include "core/device/lowered_executable.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
+#include "cpu/flush_denormals.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/lowering.hpp"
@@ -164,6 +165,7 @@ private:
     }
     if (reduced)
       host_stream(stream).enqueue([this, reduced, bound = binding(unit)]() -> Status {
+        const FlushDenormals flush{FlushedThreads::own};
         reduced->reduce({places_, bound, memory_});
         return {};
       });
@@ -171,7 +173,9 @@ private:
 
   /// Enqueues steps that either all run on the library's threads or all do not.
   void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library) {
-    const auto task = [this, steps, bound = binding(unit)]() -> Status {
+    const auto threads = by_library ? FlushedThreads::library : FlushedThreads::own;
+    const auto task = [this, steps, threads, bound = binding(unit)]() -> Status {
+      const FlushDenormals flush{threads};
       const Frame frame{places_, bound, memory_};
       for (const auto& step : steps)
         TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
