@@ -88,17 +88,18 @@ private:
 
 std::size_t working_set(MemoryLevel level, const Caches& caches, std::size_t cores) {
   const auto& [l1, l2, l3] = caches;
+  const auto sharing = std::min(cores, static_cast<std::size_t>(l3.threads));
   switch (level) {
   case MemoryLevel::l1:
     return l1.bytes / 2;
   case MemoryLevel::l2:
     return std::max(l2.bytes / 2, 2 * l1.bytes);
   case MemoryLevel::l3:
-    return l3.bytes == 0 ? 0 : std::max(l3.bytes / 2 / cores, 2 * l2.bytes);
+    return l3.bytes == 0 ? 0 : std::max(l3.bytes / 2 / sharing, 2 * l2.bytes);
   case MemoryLevel::memory:
     break;
   }
-  return std::max(64 * mebi, 4 * l3.bytes / cores);
+  return std::max(64 * mebi, 4 * l3.bytes / sharing);
 }
 
 double measure_bandwidth(MemoryAccess access, std::size_t bytes, int cores) {

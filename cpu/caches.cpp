@@ -73,6 +73,12 @@ Caches read_caches(const std::filesystem::path& folder) {
   return found;
 }
 
+std::size_t last_cache_bytes(const Caches& caches, int threads) {
+  const auto& last = caches.l3.bytes > 0 ? caches.l3 : caches.l2;
+  const auto count = (threads + last.threads - 1) / last.threads;
+  return last.bytes * static_cast<std::size_t>(count);
+}
+
 const Caches& caches() {
   static const auto found = read_caches("/sys/devices/system/cpu/cpu0/cache");
   return found;

@@ -17,6 +17,10 @@ struct Caches {
   Cache l1, l2, l3;
 };
 
+/// Returns the bytes of all last caches that `threads` neighbouring hardware threads have: of the
+/// third level, or of the second if there is no third.
+std::size_t last_cache_bytes(const Caches& caches, int threads);
+
 /// Reads the sizes from the system's folder of one processor's caches. If it lists no first or
 /// second level, assumes 32 KiB and 512 KiB for one thread: the smallest of the servers in use.
 Caches read_caches(const std::filesystem::path& folder);

@@ -32,6 +32,7 @@ public:
   void forward(Stream& stream, UnitId unit) override;
   void backward(Stream& stream, UnitId unit) override;
   void run(Stream& stream) override;
+  Result<PassTimes> time_steps(Stream& stream) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
   /// Runs one pass. Calls `done` after enqueueing each step, in execution order.
@@ -48,6 +49,7 @@ private:
   std::size_t copy_bytes(std::size_t unit) const;
   Status load_kernels();
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps);
+  StepTime time_of(const Step& step, std::chrono::nanoseconds time) const;
   Result<CudaGraph> capture(CudaStream& stream);
 
   std::vector<Unit> units_;
