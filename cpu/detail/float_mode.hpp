@@ -21,13 +21,15 @@ inline constexpr std::uint64_t flushing_bits = 0;
 
 /// Returns those bits of the calling thread's register.
 inline std::uint64_t float_mode() {
-  std::uint64_t all = 0;
 #if defined(__x86_64__)
-  all = _mm_getcsr();
+  return _mm_getcsr() & flushing_bits;
 #elif defined(__aarch64__)
+  std::uint64_t all = 0;
   asm volatile("mrs %0, fpcr" : "=r"(all));
-#endif
   return all & flushing_bits;
+#else
+  return 0;
+#endif
 }
 
 /// Sets those bits; the others (rounding, exceptions) stay.

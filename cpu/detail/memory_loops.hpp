@@ -8,7 +8,7 @@
 
 namespace troupe::cpu {
 
-/// What a loop does with each element.
+/// The work of a loop on each element.
 enum class MemoryAccess : std::uint8_t {
   read,
   write, ///< plain stores: beyond the caches, the processor reads each line first

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 namespace troupe::training {
@@ -39,7 +40,8 @@ double least_seconds(const DeviceLimits& limits, double operations, double bytes
 void ProfileRows::add(const PassTimes& times) {
   const auto& graph = *times.graph;
   for (const auto& step : times.steps) {
-    ProfileRow row{.name = step.name, .calls = 1, .seconds = 1e-9 * double(step.time.count())};
+    ProfileRow row{
+        .name = step.name, .calls = 1, .seconds = std::chrono::duration<double>(step.time).count()};
     if (step.node) {
       const auto& node = graph.nodes[*step.node];
       row.shapes = by_shape_ ? shapes_of(graph, node) : "";

@@ -7,6 +7,7 @@
 
 #include <mutex>
 #include <optional>
+#include <tuple>
 
 namespace troupe::training {
 

@@ -52,7 +52,7 @@ private:
   }
 
   /// Adds what a consumer of `consumed` reads and writes to the tensors of step `root`, which it
-  /// runs with. What it overwrites while that is in the cache is written only once.
+  /// runs with. Memory that it overwrites while that is in the cache is written only once.
   void add_tensors(std::size_t root, TensorId consumed, const SliceConsumer::Needs& needs) const {
     auto& tensors = steps_[root]->tensors.emplace(
         steps_[root]->tensors.value_or(tensors_of(graph_.nodes[root])));
