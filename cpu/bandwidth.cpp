@@ -1,13 +1,12 @@
 #include "cpu/bandwidth.hpp"
 
 #include "cpu/detail/core_threads.hpp"
+#include "cpu/host_device.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 namespace troupe::cpu {
@@ -24,24 +23,21 @@ constexpr std::size_t mebi = std::size_t{1} << 20;
 /// So many that reading the clock takes no time beside them.
 constexpr std::size_t bytes_between_looks = 2 * mebi;
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<float, Free>;
-
-/// Returns memory of which every page is present, or null.
-Memory make_memory(std::size_t bytes) {
-  Memory memory{static_cast<float*>(std::aligned_alloc(loop_alignment, bytes))};
-  if (memory)
-    std::fill_n(memory.get(), bytes / sizeof(float), 1.0f);
-  return memory;
+/// Returns memory in huge pages as a device's, all of which is present; null if there is too
+/// little.
+BufferPtr make_memory(std::size_t bytes) {
+  auto memory = make_host_device(0, 1)->allocate(bytes, MemoryKind::workspace);
+  if (!memory)
+    return nullptr;
+  std::fill_n((*memory)->floats(), bytes / sizeof(float), 1.0f);
+  return *std::move(memory);
 }
 
 /// Returns the bytes per second in each window from `begin` on.
 std::array<double, windows> rates_of_windows(MemoryAccess access, const LoopArrays& arrays,
                                              Clock::time_point begin) {
   std::array<double, windows> rates{};
-  const auto bytes_of_loop = arrays.bytes * arrays_of(access);
+  const auto bytes_of_loop = bytes_moved(access, arrays.bytes);
   const auto loops = std::max(bytes_between_looks / bytes_of_loop, std::size_t{1});
   const auto moved = static_cast<double>(loops * bytes_of_loop);
   const auto run_loops = [&] {
@@ -99,7 +95,9 @@ std::size_t working_set(MemoryLevel level, const Caches& caches, std::size_t cor
   case MemoryLevel::memory:
     break;
   }
-  return std::max(64 * mebi, 4 * l3.bytes / sharing);
+  // Not divided among the cores: in a virtual machine, each may have more of a cache than is
+  // listed.
+  return std::max(64 * mebi, 4 * l3.bytes);
 }
 
 double measure_bandwidth(MemoryAccess access, std::size_t bytes, int cores) {
@@ -113,7 +111,7 @@ double measure_bandwidth(MemoryAccess access, std::size_t bytes, int cores) {
     if (!memory)
       return 0.0;
     const auto elements = size / sizeof(float);
-    float* const a = memory.get();
+    float* const a = memory->floats();
     const LoopArrays views{a, a + (arrays > 1 ? elements : 0), a + (arrays > 2 ? 2 * elements : 0),
                            size};
     rates[core] = rates_of_windows(access, views, rendezvous.wait());
@@ -133,8 +131,8 @@ double fastest_bandwidth(MemoryLevel level, int cores) {
   const auto bytes = working_set(level, caches(), measured_cores(cores));
   double fastest = 0;
   if (bytes > 0)
-    for (const auto access :
-         {MemoryAccess::read, MemoryAccess::write, MemoryAccess::copy, MemoryAccess::triad})
+    for (const auto access : {MemoryAccess::read, MemoryAccess::write, MemoryAccess::update,
+                              MemoryAccess::copy, MemoryAccess::triad})
       fastest = std::max(fastest, measure_bandwidth(access, bytes, cores));
   return fastest;
 }

@@ -14,7 +14,7 @@ enum class FlushedThreads : std::uint8_t {
 };
 
 /// Flushes denormal operands and results to zero during the object's lifetime. For products and
-/// the ops between them, whose operations take up to a hundred times as long on denormals. Not for
+/// the ops between them, whose operations take many times as long on denormals. Not for
 /// optimizers: with a tiny eps, Adam's second moments are denormal.
 class FlushDenormals {
 public:

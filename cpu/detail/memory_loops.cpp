@@ -50,6 +50,13 @@ template <class V>
           vector_at<V>(a, i) = value;
         });
   }
+  case MemoryAccess::update:
+    return for_vectors<V>(
+        x.bytes, [a](std::size_t i) __attribute__((always_inline)) {
+          V value = vector_at<V>(a, i);
+          asm volatile("" : "+" TROUPE_VECTOR_REGISTER(value));
+          vector_at<V>(a, i) = value;
+        });
   case MemoryAccess::copy:
     return for_vectors<V>(
         x.bytes, [ a, b ](std::size_t i) __attribute__((always_inline)) {
