@@ -70,9 +70,11 @@ TEST_CASE("a step of several passes is profiled as a whole") {
   auto config = profiled_config();
   const ProfileOptions options{.warm_up_steps = 0, .steps = 1};
   const auto once = profile_step(config, options);
+  config.data.batch_size *= 2;
   config.train.accumulate = 2;
   const auto twice = profile_step(config, options);
   REQUIRE(once);
+  INFO((twice ? "" : twice.error().to_string()));
   REQUIRE(twice);
   CHECK(calls_of_ops(*twice) == 2 * calls_of_ops(*once));
   CHECK_FALSE(find_row(*once, "accumulate"));
