@@ -48,7 +48,7 @@ void ProfileRows::add(const PassTimes& times) {
       row.operations = nn::cost_of(graph, node).operations;
       row.bytes = bytes_of(graph, node, step);
     }
-    add(std::move(row));
+    add(row);
   }
 }
 
@@ -56,7 +56,7 @@ void ProfileRows::add(const std::string& name, double seconds, double bytes) {
   add(ProfileRow{.name = name, .calls = 1, .seconds = seconds, .bytes = bytes});
 }
 
-void ProfileRows::add(ProfileRow step) {
+void ProfileRows::add(const ProfileRow& step) {
   auto& row = rows_[{step.name, step.shapes}];
   row.name = step.name;
   row.shapes = step.shapes;

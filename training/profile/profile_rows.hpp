@@ -42,7 +42,7 @@ public:
   std::vector<ProfileRow> rows(int steps, double seconds) const;
 
 private:
-  void add(ProfileRow step);
+  void add(const ProfileRow& step);
 
   DeviceLimits limits_;
   bool by_shape_;
