@@ -5,6 +5,7 @@
 #include "core/device/batch.hpp"
 #include "core/device/blocked_layout.hpp"
 #include "core/device/device.hpp"
+#include "core/device/pass_times.hpp"
 #include "core/device/sum_over_ranks.hpp"
 #include "core/graph/graph.hpp"
 
@@ -136,6 +137,9 @@ public:
   /// Forward and backward of all units, for callers that do nothing between them. A device may run
   /// them as one (a CUDA graph).
   virtual void run(Stream& stream);
+  /// Runs a pass, step by step, and returns the steps' times. Blocks. Errors: those of the stream;
+  /// unsupported for an engine that does not time its steps.
+  virtual Result<PassTimes> time_steps(Stream& stream);
   /// Copies the outputs of the last pass to host memory, which must stay valid until the copy is
   /// done.
   virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;

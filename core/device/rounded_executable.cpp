@@ -46,9 +46,13 @@ public:
   }
   void run(Stream& stream) override {
     executable_->run(stream);
-    round_statistics(stream);
-    for (std::size_t unit = 0; unit < gradients_.size(); ++unit)
-      round_gradients(stream, unit);
+    round_results(stream);
+  }
+
+  Result<PassTimes> time_steps(Stream& stream) override {
+    auto times = executable_->time_steps(stream);
+    round_results(stream);
+    return times;
   }
 
   void read_outputs(Stream& stream, StepOutputs* host) override {
@@ -59,6 +63,11 @@ public:
   }
 
 private:
+  void round_results(Stream& stream) const {
+    round_statistics(stream);
+    for (std::size_t unit = 0; unit < gradients_.size(); ++unit)
+      round_gradients(stream, unit);
+  }
   void round_statistics(Stream& stream) const {
     device_.round(stream, statistics_, types_.statistics, layout().statistic_elements);
   }

@@ -39,6 +39,12 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
   }
 }
 
+/// The end of a step's name.
+std::string shapes_of(const Graph& graph, const Node& node) {
+  return fmt::format(" {} -> {}", graph[node.inputs[0]].shape.to_string(),
+                     graph[node.outputs[0]].shape.to_string());
+}
+
 } // namespace
 
 CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
@@ -72,8 +78,7 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     const auto& node = graph_.nodes[i];
     TROUPE_TRY(auto step, lower(lowering, node));
     step->node_index = i;
-    step->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
-                              graph_[node.outputs[0]].shape.to_string());
+    step->name += shapes_of(graph_, node);
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
@@ -219,6 +224,35 @@ void CudaExecutable::run_steps(Stream& stream, const std::function<void(const St
     run_all(unit, units_[static_cast<std::size_t>(unit)].forward);
   for (UnitId unit = units - 1; unit >= 0; --unit)
     run_all(unit, units_[static_cast<std::size_t>(unit)].backward);
+}
+
+/// A step's time includes the wait for its launch, because nothing is captured.
+Result<PassTimes> CudaExecutable::time_steps(Stream& stream) {
+  std::vector<const Step*> steps;
+  std::vector<EventPtr> events = {stream.record()};
+  run_steps(stream, [&](const Step& step) {
+    steps.push_back(&step);
+    events.push_back(stream.record());
+  });
+  TROUPE_TRY(stream.synchronize());
+  PassTimes times{&graph_, {}};
+  times.steps.reserve(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    times.steps.push_back(time_of(*steps[i], events[i + 1]->time() - events[i]->time()));
+  return times;
+}
+
+StepTime CudaExecutable::time_of(const Step& step, std::chrono::nanoseconds time) const {
+  const auto& node = graph_.nodes[step.node_index];
+  const auto shapes = shapes_of(graph_, node);
+  StepTime timed{.name = step.name, .time = time};
+  if (!timed.name.ends_with(shapes)) // casts weight gradients of the whole unit
+    return timed;
+  timed.name.resize(timed.name.size() - shapes.size());
+  timed.node = step.node_index;
+  if (only_renames(node, places_))
+    timed.tensors.emplace();
+  return timed;
 }
 
 void CudaExecutable::run(Stream& stream) {

@@ -36,6 +36,7 @@ public:
   void set_gradient_mode(GradientMode mode) override { mode_ = mode; }
   void backward(Stream& stream, UnitId unit) override;
   void run(Stream& stream) override;
+  Result<PassTimes> time_steps(Stream& stream) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
   /// Runs one pass. Calls `done` after enqueueing each step, in execution order.
@@ -56,6 +57,7 @@ private:
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps,
                float* sums = nullptr);
   void enqueue_backward(CudaStream& stream, Binding binding, std::size_t unit, GradientMode mode);
+  StepTime time_of(const Step& step, std::chrono::nanoseconds time) const;
   Result<CudaGraph> capture(CudaStream& stream);
 
   std::vector<Unit> units_;
