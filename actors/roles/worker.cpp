@@ -192,11 +192,9 @@ void WorkerState::run_forward(const ParameterRequest& request) {
   executable.forward(stream(), request.unit);
 }
 
-/// A rank's first slice of a step overwrites the gradients of the step before.
 void WorkerState::set_gradient_mode(Pass pass) {
   auto& train = rank_state().train();
-  if (backward_adds(strategy(), train))
-    train.set_gradient_mode(local_index(pass) > 0 ? GradientMode::add : GradientMode::overwrite);
+  train.set_gradient_mode(gradient_mode(strategy(), train, local_index(pass)));
 }
 
 void WorkerState::backward(const ParameterRequest& request) {

@@ -3,6 +3,7 @@
 #include "core/fail.hpp"
 #include "core/float16.hpp"
 #include "gpu/kernels/flat.hpp"
+#include "gpu/lowering/fresh_gradients.hpp"
 #include "gpu/lowering/storage.hpp"
 
 #include <algorithm>
@@ -61,11 +62,9 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
   made->ports_ = std::move(ports);
   TROUPE_TRY(auto lowering, Lowering::make(device, made->graph_, options));
   TROUPE_TRY(made->lower_nodes(*lowering));
-  auto fresh = fresh_gradients(*lowering);
   made->layout_ = std::move(lowering->layout);
   made->places_ = std::move(lowering->placement.places);
   made->copy_types_ = std::move(lowering->copy_types);
-  made->fresh_ = std::move(fresh);
   TROUPE_TRY(made->allocate(*lowering));
   if (options.adds_gradients)
     TROUPE_TRY(made->allocate_fresh());
@@ -82,13 +81,22 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
-  for (std::size_t unit = 0; unit < units_.size(); ++unit)
-    if (auto widen = widen_gradients(lowering.narrow_gradients[unit])) {
-      auto& backward = units_[unit].backward;
-      widen->node_index = backward.back()->node_index;
-      backward.push_back(std::move(widen));
-    }
+  auto fresh = fresh_gradients(lowering);
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+    add_at_end(unit, widen_gradients(lowering.narrow_gradients[unit]));
+    if (lowering.options.adds_gradients)
+      add_at_end(unit, add_gradients(std::move(fresh[unit])));
+  }
   return {};
+}
+
+/// Adds a step to the unit's backward, unless it is null.
+void CudaExecutable::add_at_end(std::size_t unit, StepPtr step) {
+  if (!step)
+    return;
+  auto& backward = units_[unit].backward;
+  step->node_index = backward.back()->node_index;
+  backward.push_back(std::move(step));
 }
 
 /// Returns the size of the copy of a unit's parameters; 0 if there is none.
@@ -201,21 +209,21 @@ void CudaExecutable::backward(Stream& stream, UnitId unit) {
 
 void CudaExecutable::enqueue_backward(CudaStream& stream, Binding binding, std::size_t unit,
                                       GradientMode mode) {
-  const auto& steps = units_[unit].backward;
-  if (mode == GradientMode::overwrite)
-    return enqueue(stream, binding, steps);
-  auto* const sums = std::exchange(binding.gradients, fresh_memory_->floats());
-  enqueue(stream, binding, steps, sums);
-  if (!fresh_[unit].empty())
-    stream.enqueue("adding gradients", [&](cudaStream_t raw) {
-      launch_add_fresh(raw, fresh_[unit], binding.gradients, sums);
-    });
+  auto* const sums = exchange_gradients(binding, mode);
+  enqueue(stream, binding, units_[unit].backward, sums);
+}
+
+float* CudaExecutable::exchange_gradients(Binding& binding, GradientMode mode) const {
+  return mode == GradientMode::add ? std::exchange(binding.gradients, fresh_memory_->floats())
+                                   : nullptr;
 }
 
 void CudaExecutable::run_steps(Stream& stream, const std::function<void(const Step&)>& done) {
   const auto run_all = [&](UnitId unit, std::span<const StepPtr> steps) {
+    auto bound = binding(unit);
+    auto* const sums = exchange_gradients(bound, mode_);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      enqueue(cuda_stream(stream), binding(unit), steps.subspan(i, 1));
+      enqueue(cuda_stream(stream), bound, steps.subspan(i, 1), sums);
       done(*steps[i]);
     }
   };

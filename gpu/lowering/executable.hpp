@@ -3,7 +3,6 @@
 
 #include "core/device/lowered_executable.hpp"
 #include "gpu/cuda_graph.hpp"
-#include "gpu/lowering/fresh_gradients.hpp"
 #include "gpu/lowering/lowering.hpp"
 
 #include <functional>
@@ -51,19 +50,21 @@ private:
   Status lower_nodes(Lowering& lowering);
   Status allocate(const Lowering& lowering);
   Status allocate_fresh();
+  void add_at_end(std::size_t unit, StepPtr step);
   std::size_t copy_bytes(std::size_t unit) const;
   Status load_kernels();
   /// `sums`: as Launch::sums.
   void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps,
                float* sums = nullptr);
   void enqueue_backward(CudaStream& stream, Binding binding, std::size_t unit, GradientMode mode);
+  /// With GradientMode::add, exchanges the gradients for the memory of fresh ones and returns them.
+  float* exchange_gradients(Binding& binding, GradientMode mode) const;
   StepTime time_of(const Step& step, std::chrono::nanoseconds time) const;
   Result<CudaGraph> capture(CudaStream& stream);
 
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
-  BufferPtr fresh_memory_;                        ///< null without CompileOptions::adds_gradients
-  std::vector<std::vector<FreshGradient>> fresh_; ///< by unit
+  BufferPtr fresh_memory_; ///< null without CompileOptions::adds_gradients
   GradientMode mode_ = GradientMode::overwrite;
   std::vector<DType> copy_types_;  ///< by unit (storage.hpp)
   std::vector<std::byte*> copies_; ///< by unit

@@ -3,8 +3,36 @@
 #include "gpu/kernels/flat.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <utility>
 
 namespace troupe::gpu {
+
+namespace {
+
+class AddStep final : public Step {
+public:
+  explicit AddStep(std::vector<FreshGradient> gradients) : gradients_{std::move(gradients)} {
+    name = fmt::format("add {} gradients", gradients_.size());
+  }
+
+  Status enqueue(const Launch& launch) override {
+    if (!launch.sums)
+      return {};
+    const auto* const fresh = launch.frame.binding().gradients;
+    std::vector<CastRange> ranges;
+    ranges.reserve(gradients_.size());
+    for (const auto& one : gradients_)
+      ranges.push_back({fresh + one.offset, launch.sums + one.offset, one.elements});
+    launch_add_ranges(launch.stream, ranges, DType::f32);
+    return {};
+  }
+
+private:
+  std::vector<FreshGradient> gradients_;
+};
+
+} // namespace
 
 std::vector<std::vector<FreshGradient>> fresh_gradients(const Lowering& lowering) {
   const auto& graph = lowering.graph;
@@ -23,13 +51,8 @@ std::vector<std::vector<FreshGradient>> fresh_gradients(const Lowering& lowering
   return fresh;
 }
 
-void launch_add_fresh(cudaStream_t stream, const std::vector<FreshGradient>& gradients,
-                      const float* fresh, float* sums) {
-  std::vector<CastRange> ranges;
-  ranges.reserve(gradients.size());
-  for (const auto& one : gradients)
-    ranges.push_back({fresh + one.offset, sums + one.offset, one.elements});
-  launch_add_ranges(stream, ranges, DType::f32);
+StepPtr add_gradients(std::vector<FreshGradient> gradients) {
+  return gradients.empty() ? nullptr : std::make_unique<AddStep>(std::move(gradients));
 }
 
 } // namespace troupe::gpu

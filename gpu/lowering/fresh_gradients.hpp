@@ -19,8 +19,7 @@ struct FreshGradient {
 /// lowered.
 std::vector<std::vector<FreshGradient>> fresh_gradients(const Lowering& lowering);
 
-/// Adds a unit's fresh gradients to `sums`.
-void launch_add_fresh(cudaStream_t stream, const std::vector<FreshGradient>& gradients,
-                      const float* fresh, float* sums);
+/// Does nothing if the pass overwrites gradients. Null if there are none.
+StepPtr add_gradients(std::vector<FreshGradient> gradients);
 
 } // namespace troupe::gpu

@@ -98,7 +98,10 @@ Result<double> ProfiledRank::run_pass(std::int64_t pass, StepWork& work, bool co
   if (refreshes)
     rank_state_.train().refresh_all(stream());
   const auto refreshed = stream().record();
-  TROUPE_TRY(const auto times, rank_state_.train().time_steps(stream()));
+  auto& train = rank_state_.train();
+  train.set_gradient_mode(
+      gradient_mode(reducer_.strategy(), train, slices().local_index(rank_state_.rank, pass)));
+  TROUPE_TRY(const auto times, train.time_steps(stream()));
   settle_statistics(pass);
   const auto ran = stream().record();
   accumulate(pass, work);
