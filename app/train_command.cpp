@@ -2,7 +2,9 @@
 #include "actors/node_runtime.hpp"
 #include "app/add_command.hpp"
 #include "app/command_line.hpp"
+#include "app/profile_text.hpp"
 #include "app/signals.hpp"
+#include "core/fail.hpp"
 #include "core/threads.hpp"
 #include "core/units.hpp"
 #include "training/platforms/platforms.hpp"
@@ -28,6 +30,8 @@ struct TrainArguments {
   std::string log_format = "plain";
   std::vector<std::string> join; ///< HOST:PORT of other daemons
   std::string launcher;          ///< empty: none
+  bool profile = false, profile_shapes = false;
+  std::string profile_format = "text";
   const CLI::App* command = nullptr;
 };
 
@@ -109,6 +113,15 @@ int threads_of_run(const Config& config) {
          of_process;
 }
 
+Status profile(const TrainArguments& arguments, const Config& config) {
+  TROUPE_TRY(const auto profile,
+             training::profile_step(config, {.by_shape = arguments.profile_shapes,
+                                             .say = [](const auto& line) { report_error(line); }}));
+  fmt::print("{}",
+             arguments.profile_format == "json" ? profile_json(profile) : profile_text(profile));
+  return {};
+}
+
 int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   auto config = config_or_report(arguments, catalogue);
   if (!config)
@@ -124,6 +137,8 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
         "--witness needs the address of a node of the job: --join HOST:PORT, or cluster.join");
   if (const auto enough = expect_threads(threads_of_run(*config)); !enough)
     return report_error(enough.error());
+  if (arguments.profile)
+    return exit_code_of(profile(arguments, *config));
   StopSignals signals{config->cluster.timeouts.drain};
   auto options = arguments.options;
   options.verbose = is_verbose(*arguments.command);
@@ -158,6 +173,19 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   return lost && code == success ? run_failed : code;
 }
 
+void add_profile_options(CLI::App& command, TrainArguments& arguments) {
+  auto* const profile = command.add_flag(
+      "--profile", arguments.profile,
+      "Train 3 steps, then measure 5: print the time of each op, its rate, and the "
+      "share of the limit that binds it; no file is written");
+  command
+      .add_flag("--shapes", arguments.profile_shapes, "With --profile: a row for each op and shape")
+      ->needs(profile);
+  add_choice(command, "--format", {"text", "json"}, arguments.profile_format,
+             "With --profile: text or json")
+      ->needs(profile);
+}
+
 void add_training_command(CLI::App& app, Action& action, const char* name, const char* help,
                           bool daemon) {
   auto [command, arguments] = add_command<TrainArguments>(app, action, name, help, train);
@@ -172,7 +200,7 @@ void add_training_command(CLI::App& app, Action& action, const char* name, const
   add_value(command, "--trace", "FILE", arguments.options.trace,
             "Write a timeline of streams and actors, for ui.perfetto.dev");
   if (!daemon)
-    return;
+    return add_profile_options(command, arguments);
   command.add_flag(
       "--witness", arguments.options.witness,
       "Train nothing, but vote on membership: of two nodes and a witness, any one may be lost");

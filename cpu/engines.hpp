@@ -1,4 +1,4 @@
-/// The lowerings that HostDevice::compile chooses from, and profiles of what they compile.
+/// The lowerings that HostDevice::compile chooses from.
 #pragma once
 
 #include "core/device/executable.hpp"
@@ -6,8 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace troupe::cpu {
 
@@ -32,27 +30,6 @@ DType arithmetic_type(DType activations);
 
 /// Whether oneDNN supports Bf16Mode::native on this processor.
 bool has_native_bf16();
-
-/// All runs of the nodes with one label.
-struct ProfileLine {
-  std::string label;
-  std::size_t runs = 0;
-  double seconds = 0; ///< CPU time of the stream's thread, without other threads on its processor
-  double operations = 0; ///< floating point, of matrix work
-  double bytes = 0;      ///< read and written, of element-wise work
-};
-
-/// The interface of executables that can be profiled, in addition to Executable: those of
-/// compile_onednn().
-class Profiled {
-public:
-  virtual ~Profiled() = default;
-  /// Called before anything is enqueued.
-  virtual void start_profile() = 0;
-  /// Called after all work is done; returns the longest first. `in_detail`: separate lines for
-  /// nodes of different shapes.
-  virtual std::vector<ProfileLine> profile(bool in_detail) const = 0;
-};
 
 /// Compiles for oneDNN's primitives and our vectorized kernels (cpu/onednn/).
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,

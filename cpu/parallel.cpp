@@ -27,6 +27,11 @@ int threads() {
   return omp_get_max_threads();
 }
 
+TROUPE_NOT_INSTRUMENTED void on_library_threads(void (*fn)()) {
+#pragma omp parallel num_threads(omp_get_max_threads()) default(none) shared(fn)
+  fn();
+}
+
 bool inside_team() {
   return omp_in_parallel() != 0;
 }

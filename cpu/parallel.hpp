@@ -5,7 +5,8 @@
 /// Work is divided into more parts than there are threads, and threads take parts as they become
 /// free: a thread that has lost its core to another process does not delay the others
 /// (docs/adr/0018). The division depends only on the size, the grain and threads(), and the result
-/// of a part does not depend on the thread that takes it. Functions called for parts must not
+/// of a part does not depend on the thread that takes it: it runs with the floating-point mode of
+/// the thread that supplied the work (flush_denormals.hpp). Functions called for parts must not
 /// throw.
 #pragma once
 
@@ -60,6 +61,10 @@ void together(Fn&& fn) {
     (*static_cast<std::remove_reference_t<Fn>*>(context))();
   });
 }
+
+/// Calls fn once on each thread that primitives of the library run on when this one calls them. Not
+/// for use inside a team.
+void on_library_threads(void (*fn)());
 
 /// Whether this thread works in a team; other users of OpenMP then have only one thread.
 bool inside_team();

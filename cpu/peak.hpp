@@ -5,18 +5,11 @@
 #include "core/graph/tensor.hpp"
 
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace troupe::cpu {
-
-/// Picks one processor of each core: hyperthreads share the core's multipliers. `topology`: the
-/// system's folder of processors.
-std::vector<int> one_of_each_core(const std::vector<int>& processors,
-                                  const std::filesystem::path& topology);
 
 /// Returns multiplications and additions per second of products of a type (f32 or bf16) on `cores`
 /// cores, or on all that this process may use. One thread measures each core: the fastest of some

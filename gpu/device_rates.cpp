@@ -95,6 +95,10 @@ PeakOperations peak_operations(const DeviceClocks& clocks) {
   return {.f32 = tera * peaks.f32, .tf32 = tera * peaks.tf32, .narrow = tera * peaks.narrow};
 }
 
+double peak_bandwidth(const DeviceClocks& clocks) {
+  return tera * peaks_of(clocks).bandwidth;
+}
+
 DeviceRates DeviceRates::of(const DeviceClocks& clocks) {
   const auto peaks = peaks_of(clocks);
   const double narrow = tera * peaks.narrow / h100::peak_narrow;

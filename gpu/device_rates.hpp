@@ -25,6 +25,10 @@ struct DeviceClocks {
 /// peak at the maximum clock, which may be up to 8% above that of a data sheet. 0 for all others.
 PeakOperations peak_operations(const DeviceClocks& clocks);
 
+/// Returns the bytes per second of the GPU's memory by its data sheet, or for unlisted GPUs at the
+/// maximum clock.
+double peak_bandwidth(const DeviceClocks& clocks);
+
 /// Errors: those of the driver.
 Result<DeviceClocks> clocks_of_device(int index);
 

@@ -45,8 +45,6 @@ public:
   Status ask(const training::MicroBatch& batch, Answer& answer);
   /// Blocks until all enqueued batches are computed.
   Status finish() { return stream_->synchronize(); }
-  /// The executable, for profiling.
-  Executable& executable() const { return *executable_; }
   /// Blocks until nothing is filled or computed, even after failures.
   void drain();
 

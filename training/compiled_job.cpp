@@ -40,6 +40,7 @@ private:
   const Job& job() const { return *compiled_job_->job; }
   const Config& config() const { return job().config; }
   Status equip(int worker);
+  bool backward_may_add() const;
   Status compile(CompiledWorker& compiled, EngineOptions& engine);
   Status compile_evaluation(CompiledWorker& compiled, EngineOptions& engine);
 
@@ -69,6 +70,14 @@ Status JobCompiler::equip(int worker) {
   return {};
 }
 
+/// If the job's first ranks have several slices each. After a loss of ranks, SHARD MANAGER may add
+/// gradients instead.
+bool JobCompiler::backward_may_add() const {
+  const auto world = static_cast<int>(config().workers());
+  return compiled_job_->slices > world && stored_type(job().precision) == DType::f32 &&
+         strategy_of(config().parallel, world).keeps_gradients();
+}
+
 Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   TROUPE_TRY(auto model,
              nn::prepare_model(config(), micro_batch_, nn::PassMode::training, engine.passes));
@@ -81,7 +90,9 @@ Status JobCompiler::compile(CompiledWorker& compiled, EngineOptions& engine) {
   }
   compiled_job_->operations -= cost.repeated;
   engine.compile.memory = std::move(model.memory);
+  engine.compile.adds_gradients = engine.can_add_gradients && backward_may_add();
   TROUPE_TRY(compiled.train, compiled.device->compile(model.graph, engine.compile));
+  engine.compile.adds_gradients = false;
   compiled.input = nn::input_format(model.graph);
   const auto stored = stored_type(job().precision);
   const auto buffers = config().parallel.mixed_precision.buffers;

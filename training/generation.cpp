@@ -154,6 +154,7 @@ Status GenerationBuild::add_state(RankState& rank_state) const {
           rank_state.device(), layout,
           {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
            .accumulate = !strategy_.is_asynchronous() &&
+                         !backward_adds(strategy_, rank_state.train()) &&
                          (generation_.slice_assignment.passes() > 1 || may_accumulate()),
            .keeps_statistics = layout.statistic_elements > 0 && keeps_statistics(rank_state.rank),
            .commits_statistics = commits_statistics(),

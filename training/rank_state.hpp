@@ -12,6 +12,19 @@
 
 namespace troupe::training {
 
+/// Whether backward adds the gradients of a rank's slices of a step; otherwise, SHARD MANAGER does.
+inline bool backward_adds(const Strategy& strategy, const Executable& train) {
+  return strategy.keeps_gradients() && train.adds_gradients();
+}
+
+/// Returns the mode for a rank's slice of a step by its local index. The first slice overwrites the
+/// gradients of the step before.
+inline GradientMode gradient_mode(const Strategy& strategy, const Executable& train,
+                                  int local_index) {
+  return local_index > 0 && backward_adds(strategy, train) ? GradientMode::add
+                                                           : GradientMode::overwrite;
+}
+
 struct RankState {
   int rank = 0;
   std::shared_ptr<CompiledWorker> compiled;

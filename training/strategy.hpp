@@ -60,6 +60,9 @@ struct Strategy {
   bool is_asynchronous() const { return policy == StepPolicy::async && world_size > 1; }
   /// Whether sharded gradients travel after each micro-batch, so that a rank sums only its shard.
   bool sums_shards() const { return divides_gradients && !communicates_once; }
+  /// Whether a rank's gradients of the whole model stay in memory from a step's first pass to its
+  /// last.
+  bool keeps_gradients() const { return !divides_gradients && !is_asynchronous(); }
   int shard_of(int rank) const { return rank % shards; }
   bool offloads() const { return offloaded > 0; }
   /// Returns how many of `elements`, a rank's shard of the flat space, stay on its device: those at

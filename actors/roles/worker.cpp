@@ -192,9 +192,15 @@ void WorkerState::run_forward(const ParameterRequest& request) {
   executable.forward(stream(), request.unit);
 }
 
+void WorkerState::set_gradient_mode(Pass pass) {
+  auto& train = rank_state().train();
+  train.set_gradient_mode(gradient_mode(strategy(), train, local_index(pass)));
+}
+
 void WorkerState::backward(const ParameterRequest& request) {
   auto begin = stream().record();
   if (local_index(request.index) >= 0) {
+    set_gradient_mode(request.index);
     const auto span = setup_.stream_row.span(stream(), label("backward", request));
     rank_state().train().backward(stream(), request.unit);
   }
@@ -245,6 +251,7 @@ void WorkerState::run_whole(Pass pass) {
     const auto span =
         setup_.stream_row.span(stream(), {metrics::SpanKind::compute, "forward and backward", "",
                                           slice_assignment().step_of(pass)});
+    set_gradient_mode(pass);
     rank_state().train().run(stream());
   }
   settle_statistics(pass);

@@ -79,6 +79,7 @@ private:
   void finish_test_batch(std::int64_t index);
   void announce_done(PassMode pass_mode, std::int64_t index,
                      std::shared_ptr<const InFlightStep> written);
+  void set_gradient_mode(Pass pass);
   void fail_loss();
   void fail(Error error);
   /// Bytes sent so far for synchronized batch norms.

@@ -1,7 +1,6 @@
-// Time to predict a batch on the host device, and where it goes, on one fixed random batch: the
-// work of `troupe predict` without its file I/O. The peer is bench/peers/cpu_predict.py.
+// Time to predict a batch on the host device, on one fixed random batch: the work of `troupe
+// predict` without its file I/O. The peer is bench/peers/cpu_predict.py.
 #include "core/fail.hpp"
-#include "cpu/engines.hpp"
 #include "data/image_adapter.hpp"
 #include "inference/predictor.hpp"
 #include "nn/models/models.hpp"
@@ -25,7 +24,6 @@ struct Options {
   std::int64_t batch = 8, size = 224;
   int threads = 2, warmup = 3, least_runs = 5, most_runs = 200;
   double seconds = 4;
-  bool profile = false, detail = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -76,9 +74,6 @@ Result<Timings> measure(inference::Predictor& predictor, const data::AdapterPtr&
   };
   for (int i = 0; i < options.warmup; ++i)
     TROUPE_TRY(run());
-  auto* const profiled = dynamic_cast<cpu::Profiled*>(&predictor.executable());
-  if (options.profile && profiled)
-    profiled->start_profile();
   Timings timings;
   auto& times = timings.runs;
   const double processor_start = processor_seconds();
@@ -89,12 +84,6 @@ Result<Timings> measure(inference::Predictor& predictor, const data::AdapterPtr&
     times.push_back(seconds);
   }
   timings.processor = (processor_seconds() - processor_start) / static_cast<double>(times.size());
-  if (options.profile && profiled)
-    for (const auto& line : profiled->profile(options.detail))
-      fmt::print("{:<72} {:>5} {:>9.3f} ms {:>6}\n", line.label, line.runs / times.size(),
-                 1e3 * line.seconds / static_cast<double>(times.size()),
-                 line.operations > 0 ? fmt::format("{:.0f}", 1e-9 * line.operations / line.seconds)
-                                     : "");
   return timings;
 }
 
@@ -128,8 +117,6 @@ int main(int argc, char** argv) {
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--threads", options.threads);
   app.add_option("--seconds", options.seconds, "time to spend on runs");
-  app.add_flag("--profile", options.profile, "time per op");
-  app.add_flag("--detail", options.detail, "list shapes separately in the profile");
   CLI11_PARSE(app, argc, argv);
   const auto status = run(options);
   if (!status)

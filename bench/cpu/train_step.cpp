@@ -1,9 +1,9 @@
-// Time of one training step on the host device, and where it goes: forward, backward and SGD with
-// momentum on one fixed random batch. The peer is bench/peers/cpu_train_step.py.
+// Time of one training step on the host device: forward, backward and SGD with momentum on one
+// fixed random batch. The peer is bench/peers/cpu_train_step.py. `troupe train --profile` shows
+// where the time goes.
 #include "core/config/config.hpp"
 #include "core/random.hpp"
 #include "core/units.hpp"
-#include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
 #include "nn/compile.hpp"
 #include "nn/initialize.hpp"
@@ -29,7 +29,7 @@ struct Options {
   std::int64_t sequence = 0, vocabulary = 50257; ///< of language models; sequence 0: images
   int threads = 2, warmup = 3, least_steps = 5, most_steps = 60;
   double seconds = 4;
-  bool profile = false, detail = false, on_demand = false;
+  bool on_demand = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -120,13 +120,6 @@ public:
   double memory_mib() const {
     return static_cast<double>(device_->memory().total_peak) / (1 << 20);
   }
-  cpu::Profiled* profiled() { return dynamic_cast<cpu::Profiled*>(executable_.get()); }
-  double optimizer_seconds() const { return optimizer_seconds_; }
-  void start_profile() {
-    optimizer_seconds_ = 0; // warm-up steps touch its memory for the first time
-    if (auto* const executable = profiled())
-      executable->start_profile();
-  }
 
 private:
   static nn::PlanOptions host_plan() {
@@ -193,22 +186,11 @@ private:
 
   void optimize(UnitId unit) {
     const auto i = static_cast<std::size_t>(unit);
-    auto& stream = cpu::host_stream(*stream_);
-    if (options_.profile)
-      stream.enqueue([this]() -> Status {
-        optimizer_start_ = Clock::now();
-        return {};
-      });
     device_->optimizer_step(
-        stream, {.lr = 0.01f, .momentum = 0.9f, .step = static_cast<std::int64_t>(steps_ + 1)},
+        *stream_, {.lr = 0.01f, .momentum = 0.9f, .step = static_cast<std::int64_t>(steps_ + 1)},
         {parameters_[i]->floats(), gradients_[i]->floats(), momenta_[i]->floats(), nullptr,
          executable_->layout().unit_elements[i]},
         nullptr, nullptr);
-    if (options_.profile)
-      stream.enqueue([this]() -> Status {
-        optimizer_seconds_ += seconds_since(optimizer_start_);
-        return {};
-      });
   }
 
   Options options_;
@@ -220,31 +202,8 @@ private:
   std::vector<std::int32_t> tokens_, labels_;
   StepOutputs outputs_;
   std::size_t arena_bytes_ = 0, steps_ = 0;
-  Clock::time_point optimizer_start_;
-  double optimizer_seconds_ = 0;
   std::unique_ptr<Stream> stream_; ///< last: destroyed before what its work uses
 };
-
-void print_profile(Trainer& trainer, std::size_t steps, double total, bool detail) {
-  const auto per_step = [&](double all) { return all / static_cast<double>(steps); };
-  fmt::print("{:<52} {:>6} {:>9} {:>6} {:>8} {:>7}\n", "op", "runs", "ms/step", "%", "GFLOP/s",
-             "GB/s");
-  double sum = 0;
-  for (const auto& line : trainer.profiled()->profile(detail)) {
-    const double seconds = per_step(line.seconds);
-    sum += seconds;
-    fmt::print("{:<52} {:>6} {:>9.3f} {:>6.1f} {:>8} {:>7}\n", line.label, line.runs / steps,
-               1e3 * seconds, 100 * seconds / total,
-               line.operations > 0 ? fmt::format("{:.0f}", 1e-9 * line.operations / line.seconds)
-                                   : "",
-               line.bytes > 0 ? fmt::format("{:.1f}", 1e-9 * line.bytes / line.seconds) : "");
-  }
-  fmt::print("{:<52} {:>6} {:>9.3f} {:>6.1f}\n", "optimizer", "",
-             1e3 * per_step(trainer.optimizer_seconds()),
-             100 * per_step(trainer.optimizer_seconds()) / total);
-  fmt::print("{:<52} {:>6} {:>9.3f}\n", "sum", "",
-             1e3 * (sum + per_step(trainer.optimizer_seconds())));
-}
 
 /// For bench/cpu/contended: each input line is a number of seconds to train for; each output line
 /// is the steps per second.
@@ -273,8 +232,6 @@ int main(int argc, char** argv) {
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--threads", options.threads);
   app.add_option("--seconds", options.seconds, "time to spend on steps");
-  app.add_flag("--profile", options.profile, "time per op");
-  app.add_flag("--detail", options.detail, "list shapes separately in the profile");
   app.add_flag("--on-demand", options.on_demand, "reads seconds to train for from standard input");
   CLI11_PARSE(app, argc, argv);
 
@@ -285,8 +242,6 @@ int main(int argc, char** argv) {
     train_on_demand(trainer);
     return 0;
   }
-  if (options.profile)
-    trainer.start_profile();
   std::vector<double> times;
   const double processor_start = processor_seconds();
   for (const auto start = Clock::now();
@@ -307,6 +262,4 @@ int main(int argc, char** argv) {
       static_cast<double>(options.batch) / median,
       static_cast<double>(options.batch) / times.front(), 1e3 * median, 1e3 * processor,
       times.size(), peak_rss(), trainer.memory_mib(), trainer.arena_mib(), trainer.loss());
-  if (options.profile && trainer.profiled())
-    print_profile(trainer, times.size(), median, options.detail);
 }

@@ -4,12 +4,16 @@
 #include "core/config/augmentation.hpp"
 #include "core/device/loss_scale.hpp"
 #include "core/fail.hpp"
+#include "gpu/lowering/lowering.hpp"
 #include "gpu/lowering/storage.hpp"
 #include "gpu/lowering/traffic.hpp"
+#include "gpu/lowering/weight_gradient.hpp"
 #include "nn/optimizer.hpp"
 #include "training/platforms/detail/cuda_options.hpp"
 
 #include <numeric>
+#include <optional>
+#include <vector>
 
 namespace troupe::bench {
 
@@ -75,7 +79,7 @@ public:
     round_results();
     for (auto work = before; work < works_.size(); ++work)
       works_[work].traffic *= slices_;
-    sum_slices();
+    TROUPE_TRY(sum_slices());
     TROUPE_TRY(optimize());
     return std::move(works_);
   }
@@ -138,18 +142,59 @@ private:
       add("round", "gradients", layout_.unit_names[unit], flat(layout_.unit_elements[unit], 1, 1));
   }
 
-  /// Each slice after the first is added to the sum of the previous ones, one unit at a time; the
-  /// first one is copied (training/reducer).
-  void sum_slices() {
-    const bool rounds = stored_type(precision_) != DType::f32;
-    for (std::size_t unit = 0; slices_ > 1 && unit < layout_.unit_elements.size(); ++unit) {
+  /// Adds the gradients of each slice after the first to those of the previous ones.
+  Status sum_slices() {
+    if (slices_ == 1)
+      return {};
+    if (stored_type(precision_) != DType::f32) {
+      sum_rounded_slices();
+      return {};
+    }
+    TROUPE_TRY(const auto summed, elements_added_without_copy());
+    for (std::size_t unit = 0; unit < layout_.unit_elements.size(); ++unit) {
+      auto traffic = flat(layout_.unit_elements[unit] - summed[unit], 2, 1);
+      traffic.read += flat(summed[unit], 1, 0).read;
+      traffic *= slices_ - 1;
+      add("sum of slices", "gradients", layout_.unit_names[unit], traffic);
+    }
+    return {};
+  }
+
+  /// One unit at a time; the first slice is copied (training/reducer).
+  void sum_rounded_slices() {
+    for (std::size_t unit = 0; unit < layout_.unit_elements.size(); ++unit) {
       auto traffic = flat(layout_.unit_elements[unit], 2, 1);
-      if (rounds)
-        traffic += flat(layout_.unit_elements[unit], 1, 1);
+      traffic += flat(layout_.unit_elements[unit], 1, 1);
       traffic *= slices_ - 1;
       traffic += flat(layout_.unit_elements[unit], 1, 1);
       add("sum of slices", "gradients", layout_.unit_names[unit], traffic);
     }
+  }
+
+  /// Returns the elements of each unit's gradients to which products, or the casts of narrow
+  /// gradients, add (Lowering::summed).
+  Result<std::vector<std::size_t>> elements_added_without_copy() {
+    const auto& graph = model_.graph;
+    std::vector<std::size_t> elements(graph.units.size());
+    for (const auto& node : graph.nodes) {
+      TROUPE_TRY(const auto output, added_without_copy(node));
+      if (output && gpu::is_final_gradient(graph, *output))
+        elements[static_cast<std::size_t>(node.unit)] +=
+            static_cast<std::size_t>(graph[*output].shape.elements());
+    }
+    return elements;
+  }
+
+  Result<std::optional<TensorId>> added_without_copy(const Node& node) {
+    if (node.op == Op::matmul_backward_weight)
+      return node.outputs[0];
+    if (node.op == Op::linear_cross_entropy_backward)
+      return node.outputs[1];
+    if (node.op != Op::conv2d_backward_weight)
+      return std::nullopt;
+    TROUPE_TRY(const auto way,
+               gpu::weight_gradient(plans_, gpu::policy_of(compile_), model_.graph, node));
+    return way.written == DType::f32 ? std::nullopt : std::optional{node.outputs[0]};
   }
 
   /// The end of a step as training/reducer runs it for a single worker.

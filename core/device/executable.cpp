@@ -1,5 +1,7 @@
 #include "core/device/executable.hpp"
 
+#include "core/fail.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -30,6 +32,10 @@ void Executable::run(Stream& stream) {
     forward(stream, unit);
   for (UnitId unit = units - 1; unit >= 0; --unit)
     backward(stream, unit);
+}
+
+Result<PassTimes> Executable::time_steps(Stream&) {
+  return fail(Errc::unsupported, "this engine does not time its steps; unset devices.engine");
 }
 
 } // namespace troupe

@@ -5,10 +5,12 @@
 #include "core/device/batch.hpp"
 #include "core/device/blocked_layout.hpp"
 #include "core/device/device.hpp"
+#include "core/device/pass_times.hpp"
 #include "core/device/sum_over_ranks.hpp"
 #include "core/graph/graph.hpp"
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,6 +64,8 @@ struct CompileOptions {
   /// 128 rows take more. Each chunk of logits reads the weight, and reads and writes all of its
   /// gradient.
   std::size_t logit_bytes = std::size_t{1} << 30;
+  /// CUDA: passes may add to the gradients. Takes memory for the gradients of the largest unit.
+  bool adds_gradients = false;
   MemoryPlan memory;
   /// Store parameters as another executable of the same model does (evaluation during training).
   const StorageLayout* layout = nullptr;
@@ -90,6 +94,9 @@ struct ParameterCopies {
   std::byte* data = nullptr;
   DType type = DType::f16;
 };
+
+/// How a backward pass writes to the bound gradients.
+enum class GradientMode : std::uint8_t { overwrite, add };
 
 /// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. Calls only
 /// enqueue; the work runs in stream order.
@@ -120,11 +127,19 @@ public:
   /// invalid_input when it lacks a tensor of batch().
   virtual Status set_batch(const BatchView& batch) = 0;
   virtual void forward(Stream& stream, UnitId unit) = 0;
-  /// Overwrites the unit's gradients; does not add to them.
+  /// Whether passes can add to the gradients (CompileOptions::adds_gradients).
+  virtual bool adds_gradients() const { return false; }
+  /// Sets how backward calls enqueued from now on write gradients; initially they overwrite them.
+  /// GradientMode::add needs adds_gradients().
+  virtual void set_gradient_mode(GradientMode) {}
+  /// Writes the unit's gradients, or adds to them.
   virtual void backward(Stream& stream, UnitId unit) = 0;
   /// Forward and backward of all units, for callers that do nothing between them. A device may run
   /// them as one (a CUDA graph).
   virtual void run(Stream& stream);
+  /// Runs a pass, step by step, and returns the steps' times. Blocks. Errors: those of the stream;
+  /// unsupported for an engine that does not time its steps.
+  virtual Result<PassTimes> time_steps(Stream& stream);
   /// Copies the outputs of the last pass to host memory, which must stay valid until the copy is
   /// done.
   virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;

@@ -106,4 +106,12 @@ std::byte* Frame::address(const Place& place) const {
   return nullptr;
 }
 
+bool only_renames(const Node& node, const std::vector<Place>& places) {
+  if (node.op != Op::flatten && node.op != Op::unflatten && node.op != Op::share)
+    return false;
+  const auto& from = places[static_cast<std::size_t>(node.inputs[0])];
+  const auto& to = places[static_cast<std::size_t>(node.outputs[0])];
+  return from.kind == to.kind && from.offset == to.offset;
+}
+
 } // namespace troupe

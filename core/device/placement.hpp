@@ -44,6 +44,9 @@ struct Placement {
 Result<Placement> place_tensors(const Graph& graph, const MemoryPlan& plan,
                                 const StorageLayout& layout, std::size_t alignment);
 
+/// Whether the node gives its input another shape without moving it: input and output share memory.
+bool only_renames(const Node& node, const std::vector<Place>& places);
+
 /// Memory that the executable owns.
 struct ExecutableMemory {
   std::byte* arena = nullptr;

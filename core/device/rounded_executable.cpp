@@ -30,6 +30,11 @@ public:
   const BatchView& batch() const override { return executable_->batch(); }
   Status set_batch(const BatchView& batch) override { return executable_->set_batch(batch); }
 
+  /// Rounded gradients are rounded again after each addition.
+  bool adds_gradients() const override {
+    return types_.gradients == DType::f32 && executable_->adds_gradients();
+  }
+  void set_gradient_mode(GradientMode mode) override { executable_->set_gradient_mode(mode); }
   void forward(Stream& stream, UnitId unit) override {
     executable_->forward(stream, unit);
     if (static_cast<std::size_t>(unit) + 1 == gradients_.size())
@@ -41,9 +46,13 @@ public:
   }
   void run(Stream& stream) override {
     executable_->run(stream);
-    round_statistics(stream);
-    for (std::size_t unit = 0; unit < gradients_.size(); ++unit)
-      round_gradients(stream, unit);
+    round_results(stream);
+  }
+
+  Result<PassTimes> time_steps(Stream& stream) override {
+    auto times = executable_->time_steps(stream);
+    round_results(stream);
+    return times;
   }
 
   void read_outputs(Stream& stream, StepOutputs* host) override {
@@ -54,6 +63,11 @@ public:
   }
 
 private:
+  void round_results(Stream& stream) const {
+    round_statistics(stream);
+    for (std::size_t unit = 0; unit < gradients_.size(); ++unit)
+      round_gradients(stream, unit);
+  }
   void round_statistics(Stream& stream) const {
     device_.round(stream, statistics_, types_.statistics, layout().statistic_elements);
   }

@@ -1,5 +1,7 @@
 #include "cpu/detail/team.hpp"
 
+#include "cpu/detail/float_mode.hpp"
+
 #include <climits>
 #include <linux/futex.h>
 #include <omp.h>
@@ -86,6 +88,7 @@ cpu_set_t Cores::all_but(int core) const {
 void Team::run(const Work& work) {
   keep_helpers_off();
   lanes_.begin(work);
+  float_mode_ = float_mode();
   open(opened);
   const auto never = [] { return false; };
   lanes_.take(0, never);
@@ -121,8 +124,10 @@ void Team::serve(std::size_t member) {
   std::uint32_t door = 0;
   while (state_of(door = await(door)) != dismissed) {
     helper.inside = true;
-    if (door_ == door) // the primary waits for all inside, so the door stays as it is
+    if (door_ == door) { // the primary waits for all inside, so the door stays as it is
+      const FloatModeScope scope{float_mode_};
       lanes_.take(member, [&] { return called_.load(std::memory_order_relaxed) == number; });
+    }
     leave(helper, number);
   }
   leave(helper, number);

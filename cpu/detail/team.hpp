@@ -141,6 +141,7 @@ private:
   std::atomic<std::uint32_t> sleeping_ = 0; ///< number of helpers that sleep at the door
   std::atomic<std::uint32_t> called_ = 0;   ///< the helper that the primary sleeps for; 0: none
   Lanes lanes_;
+  std::uint64_t float_mode_ = 0; ///< of the primary, for the parts of lanes_
   std::vector<Helper> helpers_;
   std::atomic<bool> newcomers_ = false; ///< whether helpers were enlisted since the last move
   Cores cores_;

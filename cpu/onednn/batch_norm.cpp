@@ -39,6 +39,9 @@ public:
     return Needs{};
   }
 
+  /// Only the sums are fused.
+  std::vector<TensorId> remaining() const override { return tensors_of(node_); }
+
   void consume(const Frame& frame, std::size_t worker, std::size_t begin,
                std::size_t end) override {
     sums_.add(worker, frame.data<T>(node_.inputs[0]) + begin, end - begin);
@@ -176,6 +179,10 @@ public:
     return needs;
   }
 
+  std::vector<TensorId> remaining() const override {
+    return {masked(), node_.inputs[1], node_.outputs[0]};
+  }
+
   void begin(const Frame& frame, std::size_t workers) override {
     BatchNormStep::begin(frame, workers);
     const auto* const mean = frame.data<float>(node_.inputs[3]);
@@ -202,8 +209,7 @@ public:
   Status run(const Frame& frame) override {
     reduce_once(frame);
     finish(frame);
-    // If the masked gradient was written, reads it again.
-    const auto* const v = frame.data<T>(attributes_.add ? node_.outputs[3] : node_.inputs[0]);
+    const auto* const v = frame.data<T>(masked());
     const auto* const x = frame.data<T>(node_.inputs[1]);
     auto* const dx = frame.data<T>(node_.outputs[0]);
     columns_.for_ranges([&](std::size_t from, std::size_t to) {
@@ -223,6 +229,9 @@ private:
   }
 
   bool reads_y() const { return attributes_.relu && attributes_.add; }
+
+  /// The gradient that dx is computed from: dy with the relu's mask, if that was written.
+  TensorId masked() const { return attributes_.add ? node_.outputs[3] : node_.inputs[0]; }
 
   ReluMask<T> relu_mask() const {
     if (!attributes_.relu || attributes_.add)

@@ -2,24 +2,19 @@
 #include "core/device/lowered_executable.hpp"
 #include "core/fail.hpp"
 #include "cpu/engines.hpp"
+#include "cpu/flush_denormals.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/lowering.hpp"
 #include "cpu/parallel.hpp"
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
+#include <utility>
 
 namespace troupe::cpu {
 
 namespace {
-
-/// CPU time of the calling thread: other threads on its processor do not count.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// Refuses nodes that passes for other devices have fused.
 Status check_supported(const Graph& graph) {
@@ -33,7 +28,7 @@ Status check_supported(const Graph& graph) {
   return {};
 }
 
-class OnednnExecutable final : public LoweredExecutable, public Profiled {
+class OnednnExecutable final : public LoweredExecutable {
 public:
   OnednnExecutable(HostDevice& device, const Graph& graph, const MemoryPlan& plan)
       : LoweredExecutable{device, graph, plan}, units_(graph.units.size()) {}
@@ -84,25 +79,13 @@ public:
     return {};
   }
 
-  void start_profile() override { profiling_ = true; }
-
-  std::vector<ProfileLine> profile(bool in_detail) const override {
-    std::map<std::string, ProfileLine> lines;
-    for (const auto& [step, timing] : timings_) {
-      const auto label = in_detail ? step->name + " " + step->detail : step->name;
-      auto& line = lines[label];
-      line.label = label;
-      line.runs += timing.runs;
-      line.seconds += timing.seconds;
-      line.operations += step->operations * static_cast<double>(timing.runs);
-      line.bytes += step->bytes * static_cast<double>(timing.runs);
-    }
-    std::vector<ProfileLine> sorted;
-    sorted.reserve(lines.size());
-    for (auto& [label, line] : lines)
-      sorted.push_back(std::move(line));
-    std::ranges::sort(sorted, std::greater{}, &ProfileLine::seconds);
-    return sorted;
+  Result<PassTimes> time_steps(Stream& stream) override {
+    timed_ = true;
+    run(stream);
+    const auto done = stream.synchronize();
+    timed_ = false;
+    PassTimes times{&graph_, std::exchange(times_, {})};
+    return done ? Result<PassTimes>{std::move(times)} : failure(done.error());
   }
 
 private:
@@ -114,10 +97,13 @@ private:
 
   Status lower_nodes(Lowering& lowering) {
     std::vector<Step*> steps;
-    for (const auto& node : graph_.nodes) {
+    steps.reserve(graph_.nodes.size());
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto& node = graph_.nodes[i];
       TROUPE_TRY(auto step, lower(lowering, node));
-      step->detail = graph_[node.inputs[0]].shape.to_string() + " " +
-                     graph_[node.outputs[0]].shape.to_string();
+      step->node_index = i;
+      if (only_renames(node, lowering.places))
+        step->tensors.emplace();
       steps.push_back(step.get());
       auto& unit = units_[static_cast<std::size_t>(node.unit)];
       (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
@@ -164,6 +150,7 @@ private:
     }
     if (reduced)
       host_stream(stream).enqueue([this, reduced, bound = binding(unit)]() -> Status {
+        const FlushDenormals flush{FlushedThreads::own};
         reduced->reduce({places_, bound, memory_});
         return {};
       });
@@ -171,29 +158,32 @@ private:
 
   /// Enqueues steps that either all run on the library's threads or all do not.
   void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library) {
-    const auto task = [this, steps, bound = binding(unit)]() -> Status {
+    const auto threads = by_library ? FlushedThreads::library : FlushedThreads::own;
+    const auto task = [this, steps, threads, bound = binding(unit)]() -> Status {
+      const FlushDenormals flush{threads};
       const Frame frame{places_, bound, memory_};
       for (const auto& step : steps)
-        TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
+        TROUPE_TRY(timed_ ? run_timed(*step, frame) : step->run(frame));
       return {};
     };
     host_stream(stream).enqueue(task, by_library);
   }
 
   Status run_timed(Step& step, const Frame& frame) {
-    const double start = thread_seconds();
+    const auto start = std::chrono::steady_clock::now();
     auto status = step.run(frame);
-    auto& timing = timings_[&step];
-    timing.seconds += thread_seconds() - start;
-    ++timing.runs;
+    times_.push_back({.name = step.name,
+                      .node = step.node_index,
+                      .tensors = step.tensors,
+                      .time = std::chrono::steady_clock::now() - start});
     return status;
   }
 
   std::vector<Unit> units_;
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
-  bool profiling_ = false;
-  std::map<const Step*, ProfileLine> timings_; ///< runs and seconds of each step
+  bool timed_ = false; ///< steps record their times; changes only while nothing is enqueued
+  std::vector<StepTime> times_; ///< of steps since then
 };
 
 } // namespace

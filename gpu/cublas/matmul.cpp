@@ -252,27 +252,25 @@ std::string Matmul::tag() const {
 /// its own. That takes the library less than a microsecond, and runs of several threads stay
 /// independent.
 Status Matmul::run(cudaStream_t stream, const MatmulMemory& memory) const {
-  const auto& o = plan_->options;
-  auto operation = plan_->operation;
-  if (o.bias || o.gelu) {
-    TROUPE_TRY(operation, plan_->operation_with({memory.bias, memory.gelu_input}));
-  }
-  return multiply(stream, operation.get(), 0, memory);
+  return multiply(stream, 0, memory);
 }
 
 Status Matmul::add(cudaStream_t stream, const MatmulMemory& memory) const {
-  return multiply(stream, plan_->operation.get(), 1, memory);
+  return multiply(stream, 1, memory);
 }
 
-Status Matmul::multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, float kept,
-                        const MatmulMemory& memory) const {
+Status Matmul::multiply(cudaStream_t stream, float kept, const MatmulMemory& memory) const {
   const auto& plan = *plan_;
+  auto operation = plan.operation;
+  if (plan.options.bias || plan.options.gelu) {
+    TROUPE_TRY(operation, plan.operation_with({memory.bias, memory.gelu_input}));
+  }
   constexpr float one = 1;
   return plan.handle->check(plan.handle->library().matmul(
-                                plan.handle->handle(), operation, &one, memory.second, plan.a.get(),
-                                memory.first, plan.b.get(), &kept, memory.result, plan.result.get(),
-                                memory.result, plan.result.get(), &algorithm_, memory.workspace,
-                                plan.options.workspace_bytes, stream),
+                                plan.handle->handle(), operation.get(), &one, memory.second,
+                                plan.a.get(), memory.first, plan.b.get(), &kept, memory.result,
+                                plan.result.get(), memory.result, plan.result.get(), &algorithm_,
+                                memory.workspace, plan.options.workspace_bytes, stream),
                             "a matrix product");
 }
 

@@ -94,7 +94,8 @@ public:
 
   /// Enqueues the product.
   Status run(cudaStream_t stream, const MatmulMemory& memory) const;
-  /// As run(), but adds the product to the result. Not for products with a bias or GELU.
+  /// As run(), but adds the product to the result; a bias's gradient is overwritten. Not for
+  /// products with GELU or a forward product's bias.
   Status add(cudaStream_t stream, const MatmulMemory& memory) const;
 
 private:
@@ -104,8 +105,7 @@ private:
   static Result<std::shared_ptr<const Plan>> describe(std::shared_ptr<CublasLt> handle,
                                                       const MatmulOptions& options);
   /// result = product + result * `kept`.
-  Status multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, float kept,
-                  const MatmulMemory& memory) const;
+  Status multiply(cudaStream_t stream, float kept, const MatmulMemory& memory) const;
 
   std::shared_ptr<const Plan> plan_;
   cublasLtMatmulAlgo_t algorithm_;

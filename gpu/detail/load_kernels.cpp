@@ -1,6 +1,7 @@
 #include "gpu/detail/load_kernels.hpp"
 
 #include "core/fail.hpp"
+#include "gpu/kernels/flat.hpp"
 #include "gpu/kernels/sum.hpp"
 
 #include <span>
@@ -49,6 +50,15 @@ void launch_conversions(CudaDevice& device, Stream& stream, const Parts& parts) 
   device.scale(stream, parts.values, 0.5f, few);
 }
 
+/// The copies of all parameters in a narrow type (CudaExecutable::refresh_all).
+void launch_refreshes(CudaStream& stream, const Parts& parts) {
+  const CastRange range{parts.values, parts.others, few};
+  for (const auto type : {DType::f16, DType::bf16})
+    stream.enqueue("refresh", [&](cudaStream_t raw) {
+      launch_cast_ranges(raw, {&range, 1}, DType::f32, type);
+    });
+}
+
 void launch_optimizers(CudaDevice& device, Stream& stream, const Parts& parts) {
   const OptimizerArguments sgd, momentum{.momentum = 0.9f}, adam{.kind = OptimizerKind::adam};
   const OptimizerViews views{parts.values, parts.others, parts.state0, parts.state1, few};
@@ -79,6 +89,7 @@ Status load_flat_kernels(CudaDevice& device) {
   for (const std::size_t skew : {0, 1}) {
     const Parts parts{memory->data(), skew};
     launch_conversions(device, *stream, parts);
+    launch_refreshes(cuda_stream(*stream), parts);
     launch_optimizers(device, *stream, parts);
     launch_sums(cuda_stream(*stream), parts, float_types);
   }

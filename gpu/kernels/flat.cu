@@ -7,8 +7,11 @@ namespace troupe::gpu {
 
 namespace {
 
-template <class From, class To>
+template <class From_, class To_>
 struct Cast {
+  using From = From_;
+  using To = To_;
+
   const From* from;
   To* to;
 
@@ -20,6 +23,27 @@ struct Cast {
   }
 };
 
+/// to += from.
+template <class From_>
+struct Accumulate {
+  using From = From_;
+  using To = float;
+
+  const From* from;
+  float* to;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float values[Width], sums[Width];
+    load_floats(from + at, values);
+    load_floats(to + at, sums);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      sums[i] += values[i];
+    store_floats(to + at, sums);
+  }
+};
+
 /// Ranges that fit into one kernel's arguments.
 constexpr int most_ranges = 64;
 
@@ -28,15 +52,17 @@ struct CastRanges {
 };
 
 /// Each range has a row of blocks (blockIdx.y).
-template <int Width, class From, class To>
-__global__ void __launch_bounds__(each_threads) cast_ranges_kernel(CastRanges ranges) {
+template <int Width, class Body>
+__global__ void __launch_bounds__(each_threads) ranges_kernel(CastRanges ranges) {
   const auto& range = ranges.all[blockIdx.y];
-  const Cast<From, To> cast{static_cast<const From*>(range.from), static_cast<To*>(range.to)};
-  run_each<Width>(cast, range.elements);
+  const Body body{static_cast<const typename Body::From*>(range.from),
+                  static_cast<typename Body::To*>(range.to)};
+  run_each<Width>(body, range.elements);
 }
 
-template <class From, class To>
-void launch_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
+/// Launches Body for at most `most_ranges` ranges.
+template <class Body>
+void launch_few_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
   CastRanges arguments{};
   std::size_t largest = 0;
   bool aligned = true;
@@ -47,7 +73,7 @@ void launch_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
   }
   const auto launch = [&](auto width) {
     constexpr int wide = width;
-    constexpr auto kernel = cast_ranges_kernel<wide, From, To>;
+    constexpr auto kernel = ranges_kernel<wide, Body>;
     const dim3 blocks(grid_for<kernel>((largest + wide - 1) / wide),
                       static_cast<unsigned>(ranges.size()));
     kernel<<<blocks, each_threads, 0, stream>>>(arguments);
@@ -182,6 +208,15 @@ void launch_keep_words(cudaStream_t stream, void* to, const void* from, std::siz
 
 } // namespace
 
+template <class Body>
+void launch_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
+  for (auto left = ranges; !left.empty();) {
+    const auto count = std::min<std::size_t>(left.size(), most_ranges);
+    launch_few_ranges<Body>(stream, left.first(count));
+    left = left.subspan(count);
+  }
+}
+
 void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* to, DType to_type,
                  std::size_t elements) {
   with_type(from_type, [&](auto source) {
@@ -198,15 +233,14 @@ void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, 
                         DType to_type) {
   with_type(from_type, [&](auto source) {
     with_type(to_type, [&](auto target) {
-      using From = decltype(source);
-      using To = decltype(target);
-      for (auto left = ranges; !left.empty();) {
-        const auto count = std::min<std::size_t>(left.size(), most_ranges);
-        launch_ranges<From, To>(stream, left.first(count));
-        left = left.subspan(count);
-      }
+      launch_ranges<Cast<decltype(source), decltype(target)>>(stream, ranges);
     });
   });
+}
+
+void launch_add_ranges(cudaStream_t stream, std::span<const CastRange> ranges, DType from_type) {
+  with_type(from_type,
+            [&](auto source) { launch_ranges<Accumulate<decltype(source)>>(stream, ranges); });
 }
 
 void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,

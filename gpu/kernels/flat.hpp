@@ -24,6 +24,8 @@ struct CastRange {
 /// Casts several ranges, 64 per launch.
 void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, DType from,
                         DType to);
+/// Adds several ranges to ranges of f32, 64 per launch.
+void launch_add_ranges(cudaStream_t stream, std::span<const CastRange> ranges, DType from);
 /// y = a + b; y may be a or b.
 void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
                 std::size_t elements);

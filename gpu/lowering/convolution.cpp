@@ -96,6 +96,7 @@ Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& nod
   } else {
     const auto offset = lowering.narrow_gradients[static_cast<std::size_t>(node.unit)].add(
         node.outputs[0], weight_gradient_elements(lowering.graph, node), way.written);
+    lowering.summed.insert(node.outputs[0]);
     step->bind(uid::dw, [offset](const Launch& launch) { return launch.staging + offset; });
   }
   return StepPtr{std::move(step)};

@@ -3,11 +3,13 @@
 #include "core/fail.hpp"
 #include "core/float16.hpp"
 #include "gpu/kernels/flat.hpp"
+#include "gpu/lowering/fresh_gradients.hpp"
 #include "gpu/lowering/storage.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace troupe::gpu {
 
@@ -38,6 +40,12 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
   }
 }
 
+/// The end of a step's name.
+std::string shapes_of(const Graph& graph, const Node& node) {
+  return fmt::format(" {} -> {}", graph[node.inputs[0]].shape.to_string(),
+                     graph[node.outputs[0]].shape.to_string());
+}
+
 } // namespace
 
 CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
@@ -58,6 +66,8 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
   made->places_ = std::move(lowering->placement.places);
   made->copy_types_ = std::move(lowering->copy_types);
   TROUPE_TRY(made->allocate(*lowering));
+  if (options.adds_gradients)
+    TROUPE_TRY(made->allocate_fresh());
   TROUPE_TRY(made->load_kernels());
   return made;
 }
@@ -67,18 +77,26 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     const auto& node = graph_.nodes[i];
     TROUPE_TRY(auto step, lower(lowering, node));
     step->node_index = i;
-    step->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
-                              graph_[node.outputs[0]].shape.to_string());
+    step->name += shapes_of(graph_, node);
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
-  for (std::size_t unit = 0; unit < units_.size(); ++unit)
-    if (auto widen = widen_gradients(lowering.narrow_gradients[unit])) {
-      auto& backward = units_[unit].backward;
-      widen->node_index = backward.back()->node_index;
-      backward.push_back(std::move(widen));
-    }
+  auto fresh = fresh_gradients(lowering);
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+    add_at_end(unit, widen_gradients(lowering.narrow_gradients[unit]));
+    if (lowering.options.adds_gradients)
+      add_at_end(unit, add_gradients(std::move(fresh[unit])));
+  }
   return {};
+}
+
+/// Adds a step to the unit's backward, unless it is null.
+void CudaExecutable::add_at_end(std::size_t unit, StepPtr step) {
+  if (!step)
+    return;
+  auto& backward = units_[unit].backward;
+  step->node_index = backward.back()->node_index;
+  backward.push_back(std::move(step));
 }
 
 /// Returns the size of the copy of a unit's parameters; 0 if there is none.
@@ -110,6 +128,12 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
     at += copy_bytes(i);
   }
   memory_ = {arena_->data(), own_->data(), workspace_->data()};
+  return {};
+}
+
+Status CudaExecutable::allocate_fresh() {
+  const auto bytes = std::ranges::max(layout_.unit_elements) * sizeof(float);
+  TROUPE_TRY(fresh_memory_, device_.allocate(bytes, MemoryKind::workspace));
   return {};
 }
 
@@ -157,10 +181,10 @@ ParameterCopies CudaExecutable::copies() const {
 }
 
 void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
-                             std::span<const StepPtr> steps) {
+                             std::span<const StepPtr> steps, float* sums) {
   const Frame frame{places_, binding, memory_};
   const auto launch = [&](cudaStream_t raw, const UpdateGate& gate = {}) {
-    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data(), gate};
+    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data(), gate, sums};
   };
   for (const auto& step : steps) {
     const auto sums = step->rank_sums();
@@ -180,13 +204,26 @@ void CudaExecutable::forward(Stream& stream, UnitId unit) {
 }
 
 void CudaExecutable::backward(Stream& stream, UnitId unit) {
-  enqueue(cuda_stream(stream), binding(unit), units_[static_cast<std::size_t>(unit)].backward);
+  enqueue_backward(cuda_stream(stream), binding(unit), static_cast<std::size_t>(unit), mode_);
+}
+
+void CudaExecutable::enqueue_backward(CudaStream& stream, Binding binding, std::size_t unit,
+                                      GradientMode mode) {
+  auto* const sums = exchange_gradients(binding, mode);
+  enqueue(stream, binding, units_[unit].backward, sums);
+}
+
+float* CudaExecutable::exchange_gradients(Binding& binding, GradientMode mode) const {
+  return mode == GradientMode::add ? std::exchange(binding.gradients, fresh_memory_->floats())
+                                   : nullptr;
 }
 
 void CudaExecutable::run_steps(Stream& stream, const std::function<void(const Step&)>& done) {
   const auto run_all = [&](UnitId unit, std::span<const StepPtr> steps) {
+    auto bound = binding(unit);
+    auto* const sums = exchange_gradients(bound, mode_);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      enqueue(cuda_stream(stream), binding(unit), steps.subspan(i, 1));
+      enqueue(cuda_stream(stream), bound, steps.subspan(i, 1), sums);
       done(*steps[i]);
     }
   };
@@ -197,11 +234,40 @@ void CudaExecutable::run_steps(Stream& stream, const std::function<void(const St
     run_all(unit, units_[static_cast<std::size_t>(unit)].backward);
 }
 
+/// A step's time includes the wait for its launch, because nothing is captured.
+Result<PassTimes> CudaExecutable::time_steps(Stream& stream) {
+  std::vector<const Step*> steps;
+  std::vector<EventPtr> events = {stream.record()};
+  run_steps(stream, [&](const Step& step) {
+    steps.push_back(&step);
+    events.push_back(stream.record());
+  });
+  TROUPE_TRY(stream.synchronize());
+  PassTimes times{&graph_, {}};
+  times.steps.reserve(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    times.steps.push_back(time_of(*steps[i], events[i + 1]->time() - events[i]->time()));
+  return times;
+}
+
+StepTime CudaExecutable::time_of(const Step& step, std::chrono::nanoseconds time) const {
+  const auto& node = graph_.nodes[step.node_index];
+  const auto shapes = shapes_of(graph_, node);
+  StepTime timed{.name = step.name, .time = time};
+  if (!timed.name.ends_with(shapes)) // casts weight gradients of the whole unit
+    return timed;
+  timed.name.resize(timed.name.size() - shapes.size());
+  timed.node = step.node_index;
+  if (only_renames(node, places_))
+    timed.tensors.emplace();
+  return timed;
+}
+
 void CudaExecutable::run(Stream& stream) {
   if (sum_over_ranks_) // a graph cannot wait for the host
     return Executable::run(stream);
   auto& on = cuda_stream(stream);
-  const auto [found, first] = graphs_.try_emplace(ports_.addresses());
+  const auto [found, first] = graphs_.try_emplace({ports_.addresses(), mode_});
   // Buffers that occur only once are not worth a graph.
   if (first)
     return Executable::run(stream);

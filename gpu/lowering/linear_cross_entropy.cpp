@@ -166,7 +166,8 @@ public:
 
 class LinearCrossEntropyBackward final : public LinearCrossEntropyStep {
 public:
-  using LinearCrossEntropyStep::LinearCrossEntropyStep;
+  LinearCrossEntropyBackward(Lowering& lowering, const Node& node)
+      : LinearCrossEntropyStep{lowering, node}, adds_{lowering.add_without_copy(node.outputs[1])} {}
 
   Status enqueue(const Launch& l) override {
     const std::size_t scale = attributes_.loss ? 3 : 4;
@@ -190,16 +191,21 @@ private:
     return attributes_.loss ? nullptr : l.data<float>(node_.inputs[3]) + chunk.first;
   }
 
-  /// Writes the first chunk's part of dweight, and adds the parts of later chunks.
+  /// Writes the first chunk's part of dweight, unless it is added to earlier passes' gradients, and
+  /// adds the parts of later chunks.
   Status multiply(const Launch& l, const Chunk& chunk) const {
     const auto* const dlogits = chunk.rows.logits;
     TROUPE_TRY(chunk.products.data->run(
         l.stream,
         {dlogits, chunk.weight, row_of(l, node_.outputs[0], chunk.first), l.workspace()}));
-    const MatmulMemory weights{dlogits, chunk.x, l.data(node_.outputs[1]), l.workspace()};
-    return chunk.first == 0 ? chunk.products.weights->run(l.stream, weights)
-                            : chunk.products.weights->add(l.stream, weights);
+    auto* const sum = adds_ ? l.sum_of(node_.outputs[1]) : nullptr;
+    const MatmulMemory weights{dlogits, chunk.x, sum ? sum : l.data(node_.outputs[1]),
+                               l.workspace()};
+    return chunk.first == 0 && !sum ? chunk.products.weights->run(l.stream, weights)
+                                    : chunk.products.weights->add(l.stream, weights);
   }
+
+  bool adds_;
 };
 
 template <class T>

@@ -32,8 +32,11 @@ Status CudaExecutable::load_kernels() {
     binding.batch[i] = at(batch[i]);
   for (const auto& unit : units_)
     enqueue(cuda_stream(*stream), binding, unit.forward);
-  for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit)
-    enqueue(cuda_stream(*stream), binding, unit->backward);
+  for (auto unit = units_.size(); unit-- > 0;) {
+    enqueue_backward(cuda_stream(*stream), binding, unit, GradientMode::overwrite);
+    if (adds_gradients())
+      enqueue_backward(cuda_stream(*stream), binding, unit, GradientMode::add);
+  }
   device_.zero(*stream, own_->data(), own_->bytes());
   return stream->synchronize();
 }

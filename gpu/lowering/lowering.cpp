@@ -67,6 +67,13 @@ std::size_t Lowering::staging_bytes() const {
   return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes;
 }
 
+bool Lowering::add_without_copy(TensorId output) {
+  const bool adds = is_final_gradient(graph, output);
+  if (adds)
+    summed.insert(output);
+  return adds;
+}
+
 Result<ChosenMatmul> Lowering::product(MatmulOptions wanted) {
   wanted.tf32 = options.tf32;
   wanted.workspace_bytes = product_workspace;
@@ -98,6 +105,13 @@ TensorId Lowering::shift_of(TensorId saved_mean) const {
       return node.inputs[3];
   }
   return -1; // unreachable for a validated graph
+}
+
+bool is_final_gradient(const Graph& graph, TensorId output) {
+  return graph[output].role == Role::gradient &&
+         std::ranges::none_of(graph.nodes, [output](const Node& node) {
+           return std::ranges::find(node.inputs, output) != node.inputs.end();
+         });
 }
 
 void* WeightView::data(const Launch& launch) const {

@@ -10,6 +10,7 @@
 #include "gpu/lowering/plan_registry.hpp"
 
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace troupe::gpu {
@@ -23,6 +24,10 @@ struct WeightView {
 
   void* data(const Launch& launch) const;
 };
+
+/// Whether an output is a parameter's gradient that no node reads: readers would need this pass's
+/// values, without those of earlier passes.
+bool is_final_gradient(const Graph& graph, TensorId output);
 
 /// Workspace bytes of a matrix product: enough for the products of any head.
 inline constexpr std::size_t product_workspace = std::size_t{32} << 20;
@@ -44,6 +49,8 @@ public:
   cudnn::PlanPolicy policy;                      ///< for plans
   std::vector<DType> copy_types;                 ///< by unit (storage.hpp)
   std::vector<NarrowGradients> narrow_gradients; ///< by unit
+  /// Parameters' gradients to which steps add (Launch::sum_of); others are computed apart first.
+  std::set<TensorId> summed;
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
   const Tensor& output(const Node& node) const { return graph[node.outputs[0]]; }
@@ -59,6 +66,8 @@ public:
   Result<std::optional<TimedPlan>> attention(const Node& node) const;
   /// Bytes for the narrow gradients of the unit with the largest ones.
   std::size_t staging_bytes() const;
+  /// Adds a step's output to `summed` if it is_final_gradient(). Returns whether it is.
+  bool add_without_copy(TensorId output);
   /// Chooses the product; sets its workspace and precision. Errors: those of
   /// MatmulPlanRegistry::product; unsupported if cuBLASLt is missing.
   Result<ChosenMatmul> product(MatmulOptions wanted);

@@ -56,31 +56,50 @@ std::optional<WeightView> bias_of(const Lowering& lowering, const Node& node,
              : WeightView{.parameter = node.outputs[1], .unit = node.unit};
 }
 
+/// Runs the product, or adds it to a weight's gradient.
+class ProductRun {
+public:
+  ProductRun(Lowering& lowering, const Node& node, const MatmulOptions& options, Matmul matmul)
+      : matmul_{std::move(matmul)}, output_{node.outputs[0]},
+        adds_{options.product == Product::backward_weight && lowering.add_without_copy(output_)} {}
+
+  Status operator()(const Launch& l, MatmulMemory memory) const {
+    auto* const sum = adds_ ? l.sum_of(output_) : nullptr;
+    if (!sum)
+      return matmul_.run(l.stream, memory);
+    memory.result = sum;
+    return matmul_.add(l.stream, memory);
+  }
+
+private:
+  Matmul matmul_;
+  TensorId output_;
+  bool adds_;
+};
+
 /// A product with its epilogue.
-StepPtr fused_step(const Lowering& lowering, const Node& node, const MatmulOptions& o,
-                   Matmul matmul) {
-  return kernel_step(node, product_workspace,
-                     [bias = bias_of(lowering, node, o), o,
-                      second = second_factor(lowering, node, o),
-                      matmul = std::move(matmul)](const NodeLaunch& l) {
-                       return matmul.run(l.stream, {.first = l.in(0),
-                                                    .second = second.data(l),
-                                                    .result = l.out(0),
-                                                    .workspace = l.workspace(),
-                                                    .bias = bias ? bias->data(l) : nullptr,
-                                                    .gelu_input = gelu_input(o, l)});
-                     });
+StepPtr fused_step(Lowering& lowering, const Node& node, const MatmulOptions& o, Matmul matmul) {
+  return kernel_step(
+      node, product_workspace,
+      [bias = bias_of(lowering, node, o), o, second = second_factor(lowering, node, o),
+       multiply = ProductRun{lowering, node, o, std::move(matmul)}](const NodeLaunch& l) {
+        return multiply(l, {.first = l.in(0),
+                            .second = second.data(l),
+                            .result = l.out(0),
+                            .workspace = l.workspace(),
+                            .bias = bias ? bias->data(l) : nullptr,
+                            .gelu_input = gelu_input(o, l)});
+      });
 }
 
 /// A plain product, then kernels of this project.
-StepPtr separate_step(const Lowering& lowering, const Node& node, const MatmulOptions& o,
-                      Matmul matmul) {
+StepPtr separate_step(Lowering& lowering, const Node& node, const MatmulOptions& o, Matmul matmul) {
   return kernel_step(
       node, product_workspace,
       [o, second = second_factor(lowering, node, o),
-       matmul = std::move(matmul)](const NodeLaunch& l) -> Status {
+       multiply = ProductRun{lowering, node, o, std::move(matmul)}](const NodeLaunch& l) -> Status {
         auto* const product = o.gelu && o.product == Product::forward ? l.out(1) : l.out(0);
-        TROUPE_TRY(matmul.run(l.stream, {l.in(0), second.data(l), product, l.workspace()}));
+        TROUPE_TRY(multiply(l, {l.in(0), second.data(l), product, l.workspace()}));
         launch_epilogue(o, l, product);
         return {};
       });

@@ -15,10 +15,18 @@ public:
   }
 
   Status enqueue(const Launch& launch) override {
+    const auto type = gradients_.front().type;
     std::vector<CastRange> ranges;
-    for (const auto& one : gradients_)
-      ranges.push_back({launch.staging + one.offset, launch.data(one.gradient), one.elements});
-    launch_cast_ranges(launch.stream, ranges, gradients_.front().type, DType::f32);
+    ranges.reserve(gradients_.size());
+    for (const auto& one : gradients_) {
+      auto* const sum = launch.sum_of(one.gradient);
+      ranges.push_back({launch.staging + one.offset, sum ? sum : launch.data<float>(one.gradient),
+                        one.elements});
+    }
+    if (launch.sums)
+      launch_add_ranges(launch.stream, ranges, type);
+    else
+      launch_cast_ranges(launch.stream, ranges, type, DType::f32);
     return {};
   }
 

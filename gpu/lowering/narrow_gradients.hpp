@@ -1,5 +1,5 @@
 /// Weight gradients that convolutions write in the type of activations. One launch at the end of a
-/// unit's backward casts all of them to f32.
+/// unit's backward casts all of them to f32, or adds them to earlier passes' gradients.
 #pragma once
 
 #include "core/graph/graph.hpp"

@@ -26,6 +26,14 @@ inline Status differentiate_embedding(Propagation& to, const Node& node, TensorI
   return {};
 }
 
+/// Returns the cost of reading a row for each id, not the whole table.
+inline NodeCost cost_of_embedding(const Graph& graph, const Node& node) {
+  NodeCost cost;
+  for (const auto id : {node.inputs[0], node.outputs[0], node.outputs[0]})
+    cost.bytes += static_cast<double>(bytes_of(graph[id]));
+  return cost;
+}
+
 inline constexpr OpRecord embedding = {
     .op = Op::embedding,
     .infer = infer_embedding,
@@ -34,6 +42,7 @@ inline constexpr OpRecord embedding = {
     .gradient = differentiate_embedding,
     .flows_to = InputSet::only({1}),
     .clone = same_node,
+    .cost = cost_of_embedding,
 };
 
 inline constexpr auto embedding_backward =

@@ -1,4 +1,5 @@
 #include "cpu/detail/bursts.hpp"
+#include "cpu/detail/core_threads.hpp"
 #include "cpu/peak.hpp"
 #include "cpu/processor.hpp"
 #include "tests/support/scratch_folder.hpp"

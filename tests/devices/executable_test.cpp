@@ -72,6 +72,25 @@ TEST_CASE("a whole pass equals its units one by one, for any number of runs and 
   }
 }
 
+TEST_CASE("a pass of timed steps gives the same bits, and one time for each node") {
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions) {
+    INFO(to_string(precision));
+    const auto model = training_model(precision);
+    GraphRun run{*device, model.graph, options_for(precision, model.memory)};
+    const auto timed = run({.count = 2, .timed = true, .learn = true});
+    require_same_bits(timed, run({.count = 2, .learn = true}));
+    std::vector<int> times(model.graph.nodes.size());
+    for (const auto& step : timed.times) {
+      CHECK_FALSE(step.name.empty());
+      CHECK(step.time.count() >= 0);
+      if (step.node)
+        ++times.at(*step.node);
+    }
+    CHECK(times == std::vector<int>(times.size(), 1));
+  }
+}
+
 TEST_CASE("whole passes have the interpreter's losses") {
   const auto device = device_or_skip();
   const Steps steps{.count = 6, .batches = 2, .whole = true, .learn = true};

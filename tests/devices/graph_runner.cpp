@@ -80,7 +80,9 @@ public:
     result.steps.resize(static_cast<std::size_t>(steps.count));
     for (int step = 0; step < steps.count; ++step) {
       require(executable_->set_batch(batch(step % steps.batches)));
-      steps.whole ? executable_->run(*stream_) : run_units();
+      executable_->set_gradient_mode(steps.adds && step > 0 ? GradientMode::add
+                                                            : GradientMode::overwrite);
+      run_pass(steps, result);
       executable_->read_outputs(*stream_, &result.steps[static_cast<std::size_t>(step)]);
       if (steps.learn)
         learn(step + 1, steps.lr, scale);
@@ -144,6 +146,17 @@ private:
     for (const auto& buffer : batches_[static_cast<std::size_t>(number)])
       addresses.push_back(buffer.data());
     return at_addresses(executable_->batch(), addresses);
+  }
+
+  void run_pass(const Steps& steps, RunResult& result) {
+    if (steps.timed) {
+      auto times = executable_->time_steps(*stream_);
+      if (!times)
+        FAIL(times.error().to_string());
+      result.times = std::move(times->steps);
+    } else {
+      steps.whole ? executable_->run(*stream_) : run_units();
+    }
   }
 
   void run_units() {

@@ -25,6 +25,7 @@ struct RunResult {
   Values statistics;
   std::vector<StepOutputs> steps;   ///< one per pass
   StepOutputs outputs;              ///< outputs of the last pass
+  std::vector<StepTime> times;      ///< of the last pass, with Steps::timed
   std::vector<float> raw_gradients; ///< in the storage layout, one unit after the other
 
   std::vector<float> losses() const;
@@ -50,7 +51,9 @@ RunOptions options_for(Precision precision, const MemoryPlan& memory = {});
 struct Steps {
   int count = 1;
   int batches = 1;    ///< batches used in turn, each in its own buffers
+  bool adds = false;  ///< later passes add to the gradients of the first
   bool whole = false; ///< uses Executable::run instead of unit-by-unit calls
+  bool timed = false; ///< uses Executable::time_steps instead
   /// Makes a step of SGD with momentum after each pass; otherwise the parameters stay as they are.
   bool learn = false;
   float lr = 0.003f;

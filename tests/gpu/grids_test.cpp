@@ -134,7 +134,7 @@ struct SmallGrid {
 
 /// Checks the blocks of each launch, and that each listed kernel occurs.
 void check_blocks(const Config& config, const std::vector<SmallGrid>& small) {
-  const EmptyPlanCache cache; // the times of plans that do not run are meaningless
+  const EmptyPlanCache cache; // plans that did not run have no times worth keeping
   const Recording recording;
   const auto launched = RecordedStep{config}.run();
   CHECK(launched.size() > 50);
@@ -211,13 +211,12 @@ TEST_CASE("each kernel of a step of LLaMA 1B fills an H100 or is listed with a r
 TEST_CASE("each kernel of a step of ResNet-50 fills an H100 or is listed with a reason") {
   if (!troupe_emulated_record)
     SKIP("launches are recorded on the emulated device");
-  check_blocks(resnet50(),
-               {of_clip_factor,
-                of_loss_scale,
-                {"launch_batch_norm_finalize", "a thread per channel, of at most 2048"},
-                {"AvgPool<__half>", "its result has 128 x 2048 elements"},
-                {"Cast<__half, float>", "the logits are 128 x 1000"},
-                {"Cast<float, __half>", "the gradient of the logits is 128 x 1000"},
-                {"launch_softmax_cross_entropy(", "a warp per row, of 128"},
-                {"launch_ranges<__half, float>", "some units have less than 10000 parameters"}});
+  check_blocks(resnet50(), {of_clip_factor,
+                            of_loss_scale,
+                            {"launch_batch_norm_finalize", "a thread per channel, of at most 2048"},
+                            {"AvgPool<__half>", "its result has 128 x 2048 elements"},
+                            {"launch_few_ranges", "some units have less than 10000 parameters"},
+                            {"Cast<__half, float>", "the logits are 128 x 1000"},
+                            {"Cast<float, __half>", "the gradient of the logits is 128 x 1000"},
+                            {"launch_softmax_cross_entropy(", "a warp per row, of 128"}});
 }

@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <tuple>
+
 using namespace troupe;
 using namespace troupe::testing;
 
@@ -46,9 +48,12 @@ constexpr double of_communicator = sizeof(std::int32_t);
 // cuDNN's plans.
 TEST_CASE("a GPU needs at most the planned memory, and not much less, by kind") {
   const Experiment experiment{job_for_device()};
-  const std::string strategy = GENERATE("single", "zero2");
-  const auto settings = workers(strategy, strategy == "single" ? 1 : 2) +
-                        Settings{"precision.mode=" + std::string{GENERATE("amp_fp16", "fp32")}};
+  // A worker with two slices has memory for fresh gradients.
+  const auto [strategy, count, slices] = GENERATE(
+      std::tuple{"single", 1, "1"}, std::tuple{"single", 1, "2"}, std::tuple{"zero2", 2, "2"});
+  const auto settings = workers(strategy, count) +
+                        Settings{"precision.mode=" + std::string{GENERATE("amp_fp16", "fp32")},
+                                 std::string{"data.slices="} + slices};
   CAPTURE(settings);
   // During a search for plans, the memory in which candidates are measured counts as workspace: the
   // second plan does not include it.

@@ -116,6 +116,12 @@ public:
     return precision == Precision::tf32 ? peak.tf32 : peak.f32;
   }
 
+  Result<DeviceLimits> limits(int worker, Precision precision) override {
+    TROUPE_TRY(const auto peak, peak_operations(worker, precision));
+    TROUPE_TRY(const auto clocks, gpu::clocks_of_device(at(worker).device->info().index));
+    return DeviceLimits{.operations = peak, .memory = gpu::peak_bandwidth(clocks)};
+  }
+
   nn::InputFormat preferred_input(bool augments) const override {
     return cuda_input(config_, augments);
   }

@@ -6,6 +6,7 @@
 #include "core/cores.hpp"
 #include "core/fail.hpp"
 #include "core/threads.hpp"
+#include "cpu/bandwidth.hpp"
 #include "cpu/engines.hpp"
 #include "cpu/host_device.hpp"
 #include "cpu/peak.hpp"
@@ -62,6 +63,16 @@ public:
     return share(meter(precision).largest());
   }
 
+  Result<DeviceLimits> limits(int worker, Precision precision) override {
+    const auto level = cpu::caches().l3.bytes > 0 ? cpu::MemoryLevel::l3 : cpu::MemoryLevel::l2;
+    TROUPE_TRY(const auto peak, peak_operations(worker, precision));
+    return DeviceLimits{
+        .operations = peak,
+        .memory = share(cpu::fastest_bandwidth(cpu::MemoryLevel::memory, cores())),
+        .cache = share(cpu::fastest_bandwidth(level, cores())),
+        .cache_bytes = share(static_cast<double>(cpu::last_cache_bytes(cpu::caches(), cores())))};
+  }
+
   /// Uses a stream that is otherwise idle, and whose own threads release the cores.
   void measure_peak(int, Precision precision, Stream& stream,
                     std::function<void(double)> then) override {
@@ -102,18 +113,21 @@ private:
     return devices_.back();
   }
 
+  /// Cores that all workers use together.
+  int cores() const {
+    return std::min(static_cast<int>(devices_.size()) * threads_per_worker(config_.devices),
+                    usable_cores().count());
+  }
+
   double share(double peak) const { return peak / static_cast<double>(devices_.size()); }
 
   cpu::PeakMeter& meter(Precision precision) {
-    const auto threads = static_cast<int>(devices_.size()) * threads_per_worker(config_.devices);
     const auto type = cpu::arithmetic_type(compute_type(precision));
     const std::lock_guard lock{mutex_};
     auto& meter = meters_[type];
     if (!meter)
       meter = std::make_unique<cpu::PeakMeter>(
-          [type, cores = std::min(threads, usable_cores().count())] {
-            return cpu::measure_peak(type, cores);
-          });
+          [type, cores = cores()] { return cpu::measure_peak(type, cores); });
     return *meter;
   }
 

@@ -32,6 +32,8 @@ using SayLine = std::function<void(const std::string& line)>;
 struct EngineOptions {
   nn::PassOptions passes;
   CompileOptions compile;
+  /// Whether the device supports CompileOptions::adds_gradients.
+  bool can_add_gradients = false;
 };
 
 /// Options of the batch producer of one rank and one pass mode.
@@ -46,6 +48,14 @@ struct ProducerOptions {
   /// destroyed.
   std::vector<LoaderStream>* streams = nullptr;
   metrics::Trace trace; ///< of those streams
+};
+
+/// Rates that a device cannot exceed. 0: unknown.
+struct DeviceLimits {
+  double operations = 0; ///< multiplications and additions per second, in a run's precision
+  double memory = 0;     ///< bytes per second, read and written
+  double cache = 0;      ///< likewise, of work on no more bytes than its last cache holds
+  double cache_bytes = 0;
 };
 
 /// A worker of this node as a rank of a group.
@@ -90,6 +100,13 @@ public:
   /// measurement so far. The first call after all workers are added measures, and blocks for about
   /// 10 ms.
   virtual Result<double> peak_operations(int worker, Precision precision) = 0;
+  /// Returns the limits of the worker's device, for profiles. May measure, and blocks for some
+  /// seconds. By default only the peak rate is known.
+  virtual Result<DeviceLimits> limits(int worker, Precision precision) {
+    return peak_operations(worker, precision).map([](double peak) {
+      return DeviceLimits{.operations = peak};
+    });
+  }
   /// If the peak is measured: enqueues another measurement on a stream of the worker's device, and
   /// passes the largest so far to `then`, on the stream's thread. Else has no effect.
   // NOLINTBEGIN(performance-unnecessary-value-param): an override keeps it until it is called

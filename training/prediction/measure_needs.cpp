@@ -80,6 +80,7 @@ private:
   std::vector<std::unique_ptr<Stream>> job_streams_;
   std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
   std::uint64_t statistics_bytes_ = 0;
+  bool can_add_gradients_ = false;
 };
 
 Status Measurement::open_data() {
@@ -94,6 +95,7 @@ Status Measurement::open_data() {
 
 Status Measurement::compile() {
   TROUPE_TRY(auto engine, devices_->engine_options(0));
+  can_add_gradients_ = engine.can_add_gradients;
   engine.passes.input =
       devices_->preferred_input(data::may_augment_on_device(training_->adapter()));
   TROUPE_TRY(const auto slice,
@@ -136,24 +138,25 @@ WorkerNeeds Measurement::needs() const {
   const auto workers = static_cast<std::size_t>(config_.devices.count);
   const bool on_host = info.on_host;
   const auto host = cpu::make_host_device(0, 1)->info().memory_bytes / workers;
-  return WorkerNeeds{.world_size = world_,
-                     .unit_elements = layout.unit_elements,
-                     .unit_names = layout.unit_names,
-                     .unit_frozen = frozen_units(config_.train, layout),
-                     .statistic_elements = layout.statistic_elements,
-                     .optimizer_slots = optimizer_slot_names(optimizer).size(),
-                     .passes = slice_assignment.passes(),
-                     .keeps_statistics =
-                         layout.statistic_elements > 0 && slice_assignment.keeps_statistics(0),
-                     .votes = config_.cluster.min_nodes > 1,
-                     .workers_of_node = static_cast<int>(config_.devices.count),
-                     .scales_loss = loss_scale_options(config_.precision).has_value(),
-                     .snapshots = plan.saves_while_training(),
-                     .saves_shard = config_.checkpoint.is_sharded(),
-                     .statistics_bytes = statistics_bytes_,
-                     .undivided = compiled_.device->memory().peak,
-                     .capacity = on_host ? host : info.memory_bytes,
-                     .host_capacity = on_host ? std::nullopt : std::optional{host}};
+  return WorkerNeeds{
+      .world_size = world_,
+      .unit_elements = layout.unit_elements,
+      .unit_names = layout.unit_names,
+      .unit_frozen = frozen_units(config_.train, layout),
+      .statistic_elements = layout.statistic_elements,
+      .optimizer_slots = optimizer_slot_names(optimizer).size(),
+      .passes = slice_assignment.passes(),
+      .keeps_statistics = layout.statistic_elements > 0 && slice_assignment.keeps_statistics(0),
+      .votes = config_.cluster.min_nodes > 1,
+      .workers_of_node = static_cast<int>(config_.devices.count),
+      .adds_gradients = can_add_gradients_ && stored_type(config_.precision.mode) == DType::f32,
+      .scales_loss = loss_scale_options(config_.precision).has_value(),
+      .snapshots = plan.saves_while_training(),
+      .saves_shard = config_.checkpoint.is_sharded(),
+      .statistics_bytes = statistics_bytes_,
+      .undivided = compiled_.device->memory().peak,
+      .capacity = on_host ? host : info.memory_bytes,
+      .host_capacity = on_host ? std::nullopt : std::optional{host}};
 }
 
 /// `training`: samples of a micro-batch.

@@ -225,10 +225,11 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
       (strategy.offloads_parameters ? sizeof(float) * kept
                                     : part_bytes(plan, strategy.divides_parameters)) +
       sizeof(float) * needs.statistic_elements * statistics_kept(needs, strategy);
-  of(bytes, MemoryKind::gradients) +=
-      part_bytes(plan, strategy.divides_gradients) +
-      (needs.passes > 1 && !strategy.is_asynchronous() ? part_bytes(plan, strategy.sums_shards())
-                                                       : 0);
+  of(bytes, MemoryKind::gradients) += part_bytes(plan, strategy.divides_gradients);
+  if (needs.passes > 1 && needs.adds_gradients && strategy.keeps_gradients())
+    of(bytes, MemoryKind::workspace) += sizeof(float) * std::ranges::max(needs.unit_elements);
+  else if (needs.passes > 1 && !strategy.is_asynchronous())
+    of(bytes, MemoryKind::gradients) += part_bytes(plan, strategy.sums_shards());
   of(bytes, MemoryKind::optimizer) += slots_of(needs, strategy) * sizeof(float) * kept +
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
   if (strategy.offloads())

@@ -30,6 +30,7 @@ struct WorkerNeeds {
   bool keeps_statistics = false; ///< rank 0 saves slice 0's statistics (data/slice_assignment.hpp)
   bool votes = false;            ///< workers are on several nodes (ADR 26)
   int workers_of_node = 1;       ///< workers on the same node
+  bool adds_gradients = false;   ///< CompileOptions::adds_gradients, if the strategy permits it
   bool scales_loss = false;
   bool snapshots = false;   ///< a checkpoint is copied first and written while training continues
   bool saves_shard = false; ///< every rank saves its part of the state; false: rank 0 saves all

@@ -99,7 +99,7 @@ void GradientReducer::accumulate(UnitId unit, std::int64_t pass, const StepPlan&
   const bool sums = planned.sums_after_pass(setup_.slice_assignment.ends_step(pass));
   if (local_index < 0 && sums) // gradients of other ranks are added to this memory
     device().zero(stream(), buffers().gradients(unit), elements * sizeof(float));
-  else if (local_index >= 0 && !strategy().sums_shards())
+  else if (local_index >= 0 && buffers().accumulated(unit))
     add_part(buffers().gradients(unit), buffers().accumulated(unit), elements, local_index,
              setup_.slice_assignment.slices_of(rank_state().rank));
 }

@@ -29,8 +29,9 @@ public:
 
   /// Gathers all ranks' shards of a bucket's parameters to the address that executables read.
   void gather(const Bucket& bucket, StepWork& work);
-  /// Adds a unit's fresh gradients to the sum of the step's earlier passes. The last pass leaves
-  /// the sum in place of the fresh gradients. An empty pass has no gradients.
+  /// Adds a unit's fresh gradients to the sum of the step's earlier passes, unless backward has
+  /// done it. The last pass leaves the sum in place of the fresh gradients. An empty pass has no
+  /// gradients.
   void accumulate(UnitId unit, std::int64_t pass, const StepPlan& planned);
   /// Reduces, applies and publishes a bucket whose gradients a pass has completed, if the plan says
   /// so. Returns the event after the reduction.

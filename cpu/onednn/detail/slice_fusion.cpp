@@ -41,12 +41,29 @@ private:
         continue;
       fused_[i] = true;
       producer.add(consumer);
+      add_tensors(root, tensor, *needs);
+      steps_[i]->tensors = consumer->remaining();
       if (auto* const next = dynamic_cast<SliceProducer*>(steps_[i])) {
         auto longer = chain;
         longer.push_back(i);
         connect(root, i, *next, longer);
       }
     }
+  }
+
+  /// Adds what a consumer of `consumed` reads and writes to the tensors of step `root`, which it
+  /// runs with. Memory that it overwrites while that is in the cache is written only once.
+  void add_tensors(std::size_t root, TensorId consumed, const SliceConsumer::Needs& needs) const {
+    auto& tensors = steps_[root]->tensors.emplace(
+        steps_[root]->tensors.value_or(tensors_of(graph_.nodes[root])));
+    const auto add = [&](TensorId id) {
+      if (std::ranges::count(tensors, id) == 0)
+        tensors.push_back(id);
+    };
+    std::ranges::for_each(needs.reads, add);
+    for (const auto id : needs.writes)
+      if (!same_place(consumed, id))
+        add(id);
   }
 
   /// Whether the inputs exist before `root`, and no node between it and node `i` uses the memory
@@ -84,9 +101,10 @@ private:
   }
 
   bool same_place(TensorId a, TensorId b) const {
-    return places_[static_cast<std::size_t>(a)].offset ==
-               places_[static_cast<std::size_t>(b)].offset &&
-           graph_[a].shape == graph_[b].shape && graph_[a].dtype == graph_[b].dtype;
+    const auto& at = places_[static_cast<std::size_t>(a)];
+    const auto& bt = places_[static_cast<std::size_t>(b)];
+    return at.kind == bt.kind && at.offset == bt.offset && graph_[a].shape == graph_[b].shape &&
+           graph_[a].dtype == graph_[b].dtype;
   }
 
   std::size_t bytes(TensorId id) const {
@@ -101,6 +119,12 @@ private:
 };
 
 } // namespace
+
+std::vector<TensorId> tensors_of(const Node& node) {
+  auto tensors = node.inputs;
+  tensors.insert(tensors.end(), node.outputs.begin(), node.outputs.end());
+  return tensors;
+}
 
 void fuse_slices(const Graph& graph, const std::vector<Place>& places,
                  const std::vector<Step*>& steps) {

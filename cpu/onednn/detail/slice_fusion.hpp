@@ -21,6 +21,8 @@ public:
   };
   /// Returns what consuming this tensor needs; nothing if the step cannot consume it.
   virtual std::optional<Needs> consumes(TensorId tensor) const = 0;
+  /// Returns the tensors that run() still reads or writes after all slices have been consumed.
+  virtual std::vector<TensorId> remaining() const { return {}; }
   /// Called before the first slice. Must look up only activations: the frame may be another unit's.
   virtual void begin(const Frame& frame, std::size_t workers) = 0;
   /// Elements [begin, end) of the tensor have been written, by this worker's thread.
@@ -48,6 +50,9 @@ protected:
 private:
   std::vector<SliceConsumer*> consumers_;
 };
+
+/// Returns the inputs of a node, then its outputs.
+std::vector<TensorId> tensors_of(const Node& node);
 
 /// Fuses producers with their consumers where that changes no result. `steps`: by index of node.
 void fuse_slices(const Graph& graph, const std::vector<Place>& places,

@@ -2,6 +2,7 @@
 /// them one after the other.
 #pragma once
 
+#include "cpu/caches.hpp"
 #include "cpu/onednn/detail/step.hpp"
 #include "cpu/parallel.hpp"
 
@@ -24,8 +25,10 @@ struct Slicing {
   std::size_t workers() const { return side_by_side ? static_cast<std::size_t>(threads) : 1; }
 };
 
-/// Bytes that a slice may touch: most of a core's second-level cache.
-constexpr std::size_t slice_bytes = std::size_t{3} << 19;
+/// Bytes that a slice may touch: most of a thread's share of the second-level cache.
+inline std::size_t slice_bytes() {
+  return caches().l2.bytes_per_thread() / 4 * 3;
+}
 
 /// Slices of at most `fitting` images.
 inline Slicing slice_batch(std::int64_t batch, std::int64_t fitting, int threads) {
@@ -42,7 +45,7 @@ inline Slicing slice_batch(std::int64_t batch, std::int64_t fitting, int threads
 inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
                            std::size_t weight_bytes, int threads) {
   const auto fitting =
-      std::max(slice_bytes, 2 * weight_bytes) / std::max<std::size_t>(bytes_per_image, 1);
+      std::max(slice_bytes(), 2 * weight_bytes) / std::max<std::size_t>(bytes_per_image, 1);
   return slice_batch(batch, static_cast<std::int64_t>(fitting), threads);
 }
 

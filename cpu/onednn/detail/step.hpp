@@ -4,8 +4,10 @@
 #include "core/device/placement.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace troupe::cpu {
 
@@ -23,8 +25,11 @@ public:
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Whether run() calls primitives of the library that divide their work among OpenMP's threads.
   virtual bool by_library_threads() const { return false; }
-  /// For profiles: the op, and the floating-point operations or bytes of one run.
-  std::string name, detail;
+  // For profiles.
+  std::string name;
+  std::size_t node_index = 0; ///< in the graph
+  /// StepTime::tensors.
+  std::optional<std::vector<TensorId>> tensors = {};
   double operations = 0, bytes = 0;
 };
 

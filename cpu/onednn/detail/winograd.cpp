@@ -37,8 +37,8 @@ struct TileSizes {
 
 /// Slices are whole images, of about one block of tiles.
 Slicing slice_tiles(const TileSizes& sizes, int threads) {
-  const std::size_t bytes_per_image = slice_bytes * sizes.tiles / winograd_block;
-  return slice_batch(static_cast<std::int64_t>(sizes.batch), bytes_per_image, 0, threads);
+  return slice_batch(static_cast<std::int64_t>(sizes.batch),
+                     static_cast<std::int64_t>(winograd_block / sizes.tiles), threads);
 }
 
 /// y = x * weights, or dx = dy * rotated weights.

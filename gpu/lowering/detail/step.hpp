@@ -23,10 +23,18 @@ struct Launch {
   /// (narrow_gradients.hpp).
   std::byte* staging;
   UpdateGate gate = {}; ///< for steps with sums over all ranks
+  /// With GradientMode::add: the unit's gradients. The frame's are then fresh ones, which are added
+  /// after the last step.
+  float* sums = nullptr;
 
   template <class T = void>
   T* data(TensorId id) const {
     return reinterpret_cast<T*>(frame.data<std::byte>(id));
+  }
+  /// Returns the address to which a step adds a parameter's gradient
+  /// (Lowering::add_without_copy); null if it writes the gradient to data().
+  float* sum_of(TensorId gradient) const {
+    return sums ? sums + (data<float>(gradient) - frame.binding().gradients) : nullptr;
   }
   /// Workspace of the running step: workspace_bytes() bytes, 256-byte aligned.
   std::byte* workspace() const { return frame.scratch(); }

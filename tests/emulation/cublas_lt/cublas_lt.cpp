@@ -36,7 +36,8 @@ struct Layout {
 
 /// The heuristic's result and its assumptions, stored in the opaque algorithm.
 struct Algorithm {
-  static constexpr std::uint64_t mark = 0x656d756c61746564; // "emulated"
+  /// "emulate2". Change it with the members: plan caches on disk contain algorithms.
+  static constexpr std::uint64_t mark = 0x656d756c61746532;
 
   std::uint64_t marked, alignment, bias_alignment, aux_alignment, workspace_bytes, id;
 
@@ -376,7 +377,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     remember(cudaErrorInvalidConfiguration);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  load(of->device, code_of(product, algorithm));
+  load(of->device, code_of(product, algorithm), "a product of cuBLASLt");
   const auto code =
       enqueue_operation(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
                                  used = algorithm.workspace_bytes] {

@@ -92,7 +92,7 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle
     return CUDNN_STATUS_BAD_PARAM;
   if (bytes > 0 && has_tensor_in(*plan.graph, *arguments, workspace, bytes))
     return refuse(CUDNN_STATUS_BAD_PARAM, "a tensor in the workspace");
-  load(handle->device, &plan);
+  load(handle->device, &plan, "a plan of cuDNN");
   const auto code =
       enqueue_operation(handle->stream, [graph = plan.graph, arguments = std::move(*arguments),
                                          tf32 = plan.engine.tf32, workspace, bytes] {

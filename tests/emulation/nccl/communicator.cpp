@@ -15,9 +15,9 @@ void Communicator::join(int rank) {
 }
 
 void Communicator::prepare(const Call& call) {
-  load(device_, kernel_of(call.operation));
+  load(device_, kernel_of(call.operation), "a kernel of NCCL");
   if (!call.operation.collective())
-    load(device_, &peers_[static_cast<std::size_t>(call.operation.peer)]);
+    load(device_, &peers_[static_cast<std::size_t>(call.operation.peer)], "a connection of NCCL");
 }
 
 void Communicator::run(const std::vector<Call>& calls) {

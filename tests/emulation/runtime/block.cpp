@@ -217,7 +217,7 @@ void Launch::enqueue(const char* launcher, const void* kernel, std::function<voi
     remember(cudaErrorInvalidResourceHandle);
     return;
   }
-  load(of->device, kernel);
+  load(of->device, kernel, launcher);
   record_launch(launcher, blocks);
   remember(enqueue_operation(stream, [size = *this, thread = std::move(thread)] {
     run_grid(size.grid, size.block, thread);

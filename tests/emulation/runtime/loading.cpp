@@ -1,15 +1,19 @@
 #include "tests/emulation/runtime/loading.hpp"
 
+#include "tests/emulation/runtime/error.hpp"
 #include "tests/emulation/runtime/queue.hpp"
 #include "tests/emulation/runtime/settings.hpp"
 #include "tests/emulation/runtime/stream.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
 namespace emulation {
@@ -20,6 +24,13 @@ struct Loaded {
   std::shared_mutex loading; ///< held exclusively while loading
   std::mutex mutex;
   std::set<const void*> codes;
+  std::multimap<std::uint32_t*, std::uint32_t> host_waits; ///< of streams: words and values
+
+  bool waits_for_host() {
+    const std::lock_guard lock{mutex};
+    return std::ranges::any_of(
+        host_waits, [](const auto& wait) { return !is_written(wait.first, wait.second); });
+  }
 };
 
 std::atomic<std::uint64_t> launches = 0, loads = 0;
@@ -35,7 +46,7 @@ void note_launch() {
   ++launches;
 }
 
-void load(int device, const void* code) {
+void load(int device, const void* code, const char* name) {
   note_launch();
   auto& loaded = loaded_on(device);
   {
@@ -44,8 +55,29 @@ void load(int device, const void* code) {
       return;
   }
   ++loads;
-  if (!capturing())
+  if (capturing())
+    return;
+  if (!settings().late_loads && loaded.waits_for_host())
+    fail_forever(cudaErrorLaunchFailure,
+                 std::string{"a kernel is loaded while a stream waits for the host: "} + name);
+  else
     call_alone(device, [] {});
+}
+
+void begin_host_wait(int device, std::uint32_t* word, std::uint32_t value) {
+  auto& loaded = loaded_on(device);
+  const std::lock_guard lock{loaded.mutex};
+  loaded.host_waits.emplace(word, value);
+}
+
+void end_host_wait(int device, std::uint32_t* word) {
+  auto& loaded = loaded_on(device);
+  const std::lock_guard lock{loaded.mutex};
+  loaded.host_waits.erase(loaded.host_waits.find(word));
+}
+
+bool is_written(std::uint32_t* word, std::uint32_t value) {
+  return static_cast<std::int32_t>(std::atomic_ref{*word}.load() - value) >= 0;
 }
 
 void call_alone(int device, const std::function<void()>& call) {

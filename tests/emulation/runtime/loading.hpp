@@ -8,8 +8,17 @@ namespace emulation {
 
 /// Call before launching `code`. The first call on a device waits until all work of the device has
 /// run, and blocks calls of other threads until then: work on the device that waits for such a call
-/// deadlocks. During a capture, it does not wait.
-void load(int device, const void* code);
+/// deadlocks. So a first call while a stream waits for the host is an error, even if that wait
+/// would end (Settings::late_loads allows it); `name` tells what was launched. During a capture, it
+/// does not wait.
+void load(int device, const void* code, const char* name);
+
+/// Call when a stream of the device will wait until the host writes `value` or more to `word`, and
+/// when the wait has ended.
+void begin_host_wait(int device, std::uint32_t* word, std::uint32_t value);
+void end_host_wait(int device, std::uint32_t* word);
+/// Whether the host has written `value` or more.
+bool is_written(std::uint32_t* word, std::uint32_t value);
 
 /// Makes a call for which CUDA waits for an idle device: like a first load(), it waits until all
 /// work has run and blocks other threads' calls until then.

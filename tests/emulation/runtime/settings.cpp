@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace emulation {
@@ -55,6 +56,8 @@ Settings from_environment() {
   read.seed = number("TROUPE_EMULATED_DELAYS");
   const char* const losses = std::getenv("TROUPE_EMULATED_LOSSES");
   read.losses_seen = !losses || std::string_view{losses} != "unseen";
+  const char* const loads = std::getenv("TROUPE_EMULATED_LATE_LOADS");
+  read.late_loads = loads && std::string_view{loads} == "wait";
   return read;
 }
 

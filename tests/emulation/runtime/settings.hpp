@@ -23,6 +23,9 @@ struct Settings {
   /// Whether communicators get an error when the process of a rank is killed
   /// (TROUPE_EMULATED_LOSSES other than unseen).
   bool losses_seen = true;
+  /// Whether a kernel may be loaded while a stream waits for the host: the load then waits, too
+  /// (TROUPE_EMULATED_LATE_LOADS=wait).
+  bool late_loads = false;
 };
 
 const Settings& settings();

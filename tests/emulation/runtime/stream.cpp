@@ -62,10 +62,18 @@ CUresult wait_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, u
   auto* const word = reinterpret_cast<std::uint32_t*>(address); // NOLINT: an address of the host
   if (flags != CU_STREAM_WAIT_VALUE_GEQ)
     return CUDA_ERROR_INVALID_VALUE;
-  return as_driver_error(enqueue(stream, [word, value] {
-    while (static_cast<std::int32_t>(std::atomic_ref{*word}.load() - value) < 0)
+  const auto* const of = stream_of(stream);
+  if (!of)
+    return CUDA_ERROR_INVALID_HANDLE;
+  begin_host_wait(of->device, word, value);
+  const auto code = enqueue(stream, [word, value, device = of->device] {
+    while (!is_written(word, value))
       std::this_thread::sleep_for(std::chrono::microseconds{20});
-  }));
+    end_host_wait(device, word);
+  });
+  if (code != cudaSuccess)
+    end_host_wait(of->device, word);
+  return as_driver_error(code);
 }
 
 /// Emulates cuStreamWriteValue32 to host memory.

@@ -49,6 +49,7 @@ EngineOptions without_fusion(const Config& config) {
   auto options = common_options(config);
   options.passes.memory.alignment = gpu::tensor_alignment;
   options.compile.tf32 = config.precision.mode == Precision::tf32;
+  options.can_add_gradients = true;
   options.compile.fused_attention = config.devices.fusion == Fusion::full;
   return options;
 }
