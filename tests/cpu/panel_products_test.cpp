@@ -1,9 +1,9 @@
 // Tests 1x1 convolutions in f32 by panels: the kernels of every instruction set against sums in
 // double, and whole networks against the interpreter.
-#include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
 #include "nn/builder.hpp"
 #include "tests/cpu/host_pass.hpp"
+#include "tests/cpu/uniform_values.hpp"
 #include "tests/devices/networks.hpp"
 #include "tests/devices/op_cases.hpp"
 
@@ -16,21 +16,14 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+using cpu::test::uniform_values;
 
 namespace {
 
 using Panels = cpu::PanelKernels;
 
 /// Largest error of sums of up to 2,000 products of values in [-1, 1]; typical ones are under 1e-5.
-constexpr double tolerance = 1e-4;
-
-std::vector<float> uniform_values(std::uint64_t stream, std::size_t count) {
-  CounterRng rng{11, stream};
-  std::vector<float> values(count);
-  for (auto& value : values)
-    value = 2 * rng.uniform() - 1;
-  return values;
-}
+constexpr double panel_tolerance = 1e-4;
 
 /// Rows at every second place, from the last to the first.
 struct ScatteredRows {
@@ -109,7 +102,7 @@ TEST_CASE("products of rows with packed matrices and transposes equal sums of pr
                    double{right[transposed ? c * p.depth + k : k * p.columns + c]};
           largest = std::max(largest, std::abs(sum - double{result[r * (p.columns + gap) + c]}));
         }
-      CHECK(largest < tolerance);
+      CHECK(largest < panel_tolerance);
       CHECK(std::ranges::count_if(result, [](float f) { return std::isnan(f); }) ==
             static_cast<std::ptrdiff_t>(p.rows * gap));
     }
@@ -146,7 +139,7 @@ TEST_CASE("blocks of a gradient by panels equal sums over pixels, written and th
           largest = std::max(largest, std::abs(2 * sum - double{got}));
           ++written;
         }
-      CHECK(largest < tolerance);
+      CHECK(largest < panel_tolerance);
       CHECK(std::ranges::count_if(sums, [](float f) { return std::isnan(f); }) ==
             static_cast<std::ptrdiff_t>(sums.size() - written));
     }

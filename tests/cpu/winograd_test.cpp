@@ -1,7 +1,7 @@
 // Compares the Winograd kernels of every instruction set with the sums that define a convolution,
 // in f64.
-#include "core/random.hpp"
 #include "cpu/kernels/kernels.hpp"
+#include "tests/cpu/uniform_values.hpp"
 #include "tests/cpu/winograd_problem.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -18,14 +18,6 @@ namespace {
 /// The largest error, divided by the root mean square of the sums; typical errors are several times
 /// smaller, under 1e-6.
 constexpr double tolerance = 1e-5;
-
-std::vector<float> uniform_values(std::uint64_t stream, std::size_t count) {
-  CounterRng rng{7, stream};
-  std::vector<float> values(count);
-  for (auto& value : values)
-    value = 2 * rng.uniform() - 1;
-  return values;
-}
 
 struct Problem : WinogradProblem {
   std::size_t tiles() const { return images * ((shape.height + 3) / 4) * ((shape.width + 3) / 4); }
