@@ -68,6 +68,8 @@ Result<Json> language_json(const Config& config, const PeakOperations& peak) {
               {"layers", shape->layers},
               {"width", shape->width},
               {"heads", shape->heads},
+              {"kv_heads", shape->kv_heads},
+              {"hidden", shape->hidden},
               {"vocabulary", shape->vocabulary},
               {"parameters", shape->parameters},
               {"operations_per_token", shape->operations_per_token},

@@ -17,12 +17,15 @@ Result<std::optional<LanguageShape>> language_shape(const Config& config) {
       positions += graph[node.inputs[1]].shape.elements();
     if (node.op == Op::embedding)
       shape.vocabulary = graph[node.inputs[1]].shape[0];
+    if (node.op == Op::gelu || node.op == Op::swiglu)
+      shape.hidden = graph[node.outputs[0]].shape[1];
     if (node.op != Op::causal_attention)
       continue;
     const auto& attention = std::get<AttentionAttributes>(node.attributes);
     ++shape.layers;
     shape.sequence = attention.sequence;
     shape.heads = attention.heads;
+    shape.kv_heads = attention.kv_heads;
     shape.width = attention.heads * attention.head_dim;
   }
   if (shape.layers == 0)

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/gpu"))
 
-from counting import gpt2, peers, resnet50  # noqa: E402
+from counting import gpt2, llama, peers, resnet50  # noqa: E402
 
 RESNET50 = {"model": "resnet50", "precision": "amp_fp16", "batch": 128, "size": 224, "classes": 1000}
 DEVICE = {
@@ -32,11 +32,24 @@ GPT2_124M = {
     "layers": 12,
     "width": 768,
     "heads": 12,
+    "kv_heads": 12,
+    "hidden": 3072,
     "vocabulary": 50304,
     "operations_per_token": 1e9,
     "peak": 1e15,
 }
+LLAMA_1B = {
+    **GPT2_124M,
+    "tokens": 256 * 2048,
+    "sequence": 2048,
+    "layers": 22,
+    "width": 2048,
+    "heads": 32,
+    "kv_heads": 4,
+    "hidden": 5632,
+}
 LANGUAGE = {"model": "gpt2", "precision": "amp_bf16", "optimizer": "adamw", "slices": 16, "language": GPT2_124M}
+LLAMA = {**LANGUAGE, "model": "llama-1b", "slices": 32, "language": LLAMA_1B}
 
 
 class Count(unittest.TestCase):
@@ -122,10 +135,20 @@ class Lists(unittest.TestCase):
         rows = GPT2_124M["tokens"] // 32
         self.assertEqual(sum(products), 2 * rows * 12 * 12 * 768**2)
 
+    def test_the_layers_are_those_of_llama(self):
+        """TinyLlama's, with 50,304 tokens."""
+        layers = llama.layers(LLAMA_1B, 32)
+        self.assertEqual([layer.elements["p"] for layer in layers if "step" in layer.kinds], [1_175_021_568])
+        products = [layer.operations for layer in layers if "linear" in layer.kinds]
+        rows = LLAMA_1B["tokens"] // 32
+        of_block = 2 * 2048 * 2048 + 2 * 2048 * 256 + 3 * 2048 * 5632
+        self.assertEqual(sum(products), 2 * rows * 22 * of_block)
+
     def test_every_kernel_has_a_source_and_a_layer(self):
         known = {
             **dict.fromkeys(peers.RESNET50.values(), resnet50.layers(1, 224, 1000)),
             **dict.fromkeys(peers.GPT2.values(), gpt2.layers(GPT2_124M, 32)),
+            **dict.fromkeys(peers.LLAMA.values(), llama.layers(LLAMA_1B, 32)),
         }
         for file, layers in known.items():
             kinds = {kind for layer in layers for kind in layer.kinds}
@@ -150,6 +173,9 @@ class Lists(unittest.TestCase):
         """docs/benchmarks/2026-12-01-gpu-count-language.md."""
         found = self.sums({**COUNTED, **LANGUAGE})
         self.assertEqual(found, {"llm.c": (1274.2, 5810), "PyTorch compile": (1653.8, 11138)})
+
+    def test_a_step_of_llama_matches_the_page(self):
+        self.assertEqual(self.sums({**COUNTED, **LLAMA}), {"PyTorch compile": (7432.2, 42653)})
 
     def test_other_networks_have_no_lists(self):
         self.assertEqual(peers.steps({**COUNTED, "precision": "fp32"}), {})

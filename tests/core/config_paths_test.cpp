@@ -1,43 +1,15 @@
 // Tests config files and the paths in them.
 #include "tests/core/config_fixture.hpp"
+#include "tests/support/environment_variable.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <cstdlib>
-#include <optional>
-
 using namespace troupe;
 using namespace troupe::testing;
 
-namespace {
-
-/// Sets an environment variable and restores its value at the end of a test.
-class Variable {
-public:
-  Variable(const char* name, const char* value) : name_{name} {
-    if (const auto* const before = std::getenv(name))
-      before_ = before;
-    ::setenv(name, value, 1);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() {
-    if (before_)
-      ::setenv(name_, before_->c_str(), 1);
-    else
-      ::unsetenv(name_);
-  }
-
-private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
-} // namespace
-
 TEST_CASE("the home folder replaces ~/ at the start of a path") {
-  const Variable home{"HOME", "/somebody"};
+  const EnvironmentVariable home{"HOME", "/somebody"};
   const auto c = good("data: {dataset: synthetic, root: ~/data, validation: \"~\"}\n"
                       "run: {output: ~/runs}\n"
                       "cluster: {tls: {certificate: ~/a.pem, key: ~/b.pem, ca: c.pem}}\n",
@@ -53,7 +25,7 @@ TEST_CASE("the home folder replaces ~/ at the start of a path") {
 }
 
 TEST_CASE("a path with ~/ is refused without a home folder") {
-  const Variable home{"HOME", ""};
+  const EnvironmentVariable home{"HOME", ""};
   CHECK(problems(synthetic + "run: {output: ~/runs}")
             .at(0)
             .starts_with("a.yaml:2:15: run.output: cannot expand ~/: HOME is not set"));

@@ -2,11 +2,11 @@
 #include "cpu/detail/core_threads.hpp"
 #include "cpu/peak.hpp"
 #include "cpu/processor.hpp"
+#include "tests/support/environment_variable.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -14,24 +14,6 @@ using namespace troupe;
 using namespace troupe::cpu;
 
 namespace {
-
-/// Sets TROUPE_ISA during the object's lifetime.
-class Limited {
-public:
-  explicit Limited(const char* limit) { setenv("TROUPE_ISA", limit, 1); }
-  ~Limited() {
-    before_.empty() ? unsetenv("TROUPE_ISA") : setenv("TROUPE_ISA", before_.c_str(), 1);
-  }
-  Limited(const Limited&) = delete;
-  Limited& operator=(const Limited&) = delete;
-
-private:
-  static std::string set() {
-    const char* const value = std::getenv("TROUPE_ISA");
-    return value ? value : "";
-  }
-  std::string before_ = set();
-};
 
 constexpr double undisturbed = 1.0 / (1 << 20); ///< seconds per round, exact in binary
 
@@ -65,7 +47,7 @@ TEST_CASE("the meter keeps the largest measurement") {
 
 TEST_CASE("each instruction set has a burst that runs") {
   for (const char* limit : {"baseline", "avx2", "avx512", "best"}) {
-    const Limited limited{limit};
+    const testing::EnvironmentVariable limited{"TROUPE_ISA", limit};
     for (const auto type : {DType::f32, DType::bf16}) {
       const auto bursts = bursts_of(type);
       REQUIRE_FALSE(bursts.empty());
@@ -81,7 +63,7 @@ TEST_CASE("each instruction set has a burst that runs") {
 }
 
 TEST_CASE("a lower instruction set has no burst of a higher one") {
-  const Limited limited{"baseline"};
+  const testing::EnvironmentVariable limited{"TROUPE_ISA", "baseline"};
   for (const auto type : {DType::f32, DType::bf16}) {
     const auto bursts = bursts_of(type);
     REQUIRE(bursts.size() == 1);

@@ -2,8 +2,14 @@
 #include "gpu/alignment.hpp"
 #include "nn/compile.hpp"
 #include "tests/devices/compare.hpp"
+#include "tests/gpu/empty_plan_cache.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+
+/// Null on a GPU (tests/emulation/runtime/loading.hpp).
+extern "C" std::uint64_t troupe_emulated_launches() __attribute__((weak));
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -65,4 +71,20 @@ TEST_CASE("a GPT-2 trains alike with cuDNN's attention and with the kernels") {
 TEST_CASE("a LLaMA with shared heads trains alike with cuDNN's attention and with the kernels") {
   require_same_training(
       {.name = "llama-110m", .width = 64, .layers = 2, .heads = 4, .kv_heads = 2});
+}
+
+TEST_CASE("a language model trains with the kernels if no engine of attention runs") {
+  if (!troupe_emulated_launches)
+    SKIP("only the emulated cuDNN has engines that fail");
+  const EmptyPlanCache cache;
+  const EnvironmentVariable failing{"TROUPE_EMULATED_NO_ATTENTION", "1"};
+  const auto device = device_or_skip();
+  const auto model =
+      language_model({.name = "gpt2", .width = 64, .layers = 2, .heads = 4}, Precision::amp_bf16);
+  const auto gradients = [&](bool fused) {
+    return run_graph(*device, model.graph,
+                     with_attention(fused, false, Precision::amp_bf16, model.memory))
+        .raw_gradients;
+  };
+  CHECK(gradients(true) == gradients(false));
 }

@@ -156,6 +156,21 @@ TEST_CASE("a norm after two additions absorbs only the last one") {
   check_same_step(model({}), graph, bit_for_bit);
 }
 
+TEST_CASE("a norm's gradient is added by itself if the other part is computed later") {
+  const auto body = [](GraphBuilder& b, TensorId x) {
+    x = b.linear("in", b.flatten("flat", x), 8);
+    const auto other = b.linear("other", x, 8); // backward differentiates it after the norm
+    return b.add("both", other, b.layer_norm("norm", x));
+  };
+  const auto model = [&](const FusionSupport& support) {
+    return testing::make_model({3, 2, 2, 2}, body, {.fuse_statistics = support}).graph;
+  };
+  const auto graph = model(norms_only);
+  CHECK(fused_norms(graph, &NormFusion::add_gradient) == 0);
+  CHECK(additions(graph, Phase::backward) == 1);
+  check_same_step(model({}), graph, bit_for_bit);
+}
+
 TEST_CASE("kept tensors around norms stay") {
   const auto forward = two_blocks("gpt2");
   const auto keeping = [&](const char* name) {

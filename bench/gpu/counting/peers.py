@@ -4,13 +4,14 @@ for each kind of layer, the tensors that a kernel reads and writes, and where it
 import json
 import pathlib
 
-from counting import gpt2, resnet50
+from counting import gpt2, llama, resnet50
 from counting.work import Work
 
 LISTS = pathlib.Path(__file__).resolve().parents[1]
 BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i8": 1}
 RESNET50 = {"PyTorch eager": "pytorch/eager_amp.json", "PyTorch compile": "pytorch/compile_amp.json"}
 GPT2 = {"llm.c": "llm_c/gpt2.json", "PyTorch compile": "pytorch/compile_gpt2.json"}
+LLAMA = {"PyTorch compile": "pytorch/compile_llama.json"}
 
 
 def bytes_of(layer, tensor):
@@ -47,17 +48,19 @@ def is_resnet50(counted):
     return all(counted[key] == value for key, value in known.items())
 
 
-def is_gpt2(counted):
+def is_language_model(counted, family):
     known = {"precision": "amp_bf16", "optimizer": "adamw"}
-    return counted["model"].startswith("gpt2") and all(counted[key] == value for key, value in known.items())
+    return counted["model"].startswith(family) and all(counted[key] == value for key, value in known.items())
 
 
 def steps(counted):
     """Works by the peer's name; empty for models without lists."""
     if is_resnet50(counted):
         lists, layers = RESNET50, resnet50.layers(counted["batch"], counted["size"], counted["classes"])
-    elif is_gpt2(counted):
+    elif is_language_model(counted, "gpt2"):
         lists, layers = GPT2, gpt2.layers(counted["language"], counted["slices"])
+    elif is_language_model(counted, "llama"):
+        lists, layers = LLAMA, llama.layers(counted["language"], counted["slices"])
     else:
         return {}
     return {name: works(kernels_of(file), layers) for name, file in lists.items()}

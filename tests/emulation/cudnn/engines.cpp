@@ -3,6 +3,7 @@
 #include "tests/emulation/cudnn/attention.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace emulation::cudnn {
 
@@ -102,7 +103,9 @@ std::int64_t workspace_of(std::int64_t index, const AttentionGraph& graph) {
 
 /// cuDNN 9.24 marks none of them as nondeterministic.
 Engine attention_engine_at(std::int64_t index, const AttentionGraph& graph) {
-  return {index, workspace_of(index, graph), false, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  Engine engine{index, workspace_of(index, graph), false, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  engine.launches = !std::getenv("TROUPE_EMULATED_NO_ATTENTION");
+  return engine;
 }
 
 std::vector<std::int64_t> propose(const AttentionGraph& graph, cudnnBackendHeurMode_t mode) {
