@@ -75,7 +75,7 @@ TEST_CASE("a LLaMA with shared heads trains alike with cuDNN's attention and wit
 
 TEST_CASE("a language model trains with the kernels if no engine of attention runs") {
   if (!troupe_emulated_launches)
-    SKIP("only the emulated cuDNN has engines that fail");
+    SKIP("engines fail on the emulated device");
   const EmptyPlanCache cache;
   const EnvironmentVariable failing{"TROUPE_EMULATED_NO_ATTENTION", "1"};
   const auto device = device_or_skip();
