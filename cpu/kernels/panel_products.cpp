@@ -18,6 +18,16 @@ constexpr std::size_t tile_rows = 2, most_groups = 1;
 /// Depth of the panels that stay in the first-level cache while rows are multiplied with them.
 constexpr std::size_t depth_block = 256;
 
+/// Calls body(i) for each constant i below `count`, so that elements of arrays that it indexes stay
+/// in registers.
+template <std::size_t count, class Body>
+[[gnu::always_inline]] inline void unrolled(const Body& body) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+    (body(std::integral_constant<std::size_t, i>{}), ...);
+  }
+  (std::make_index_sequence<count>());
+}
+
 inline std::size_t least(std::size_t a, std::size_t b) {
   return a < b ? a : b;
 }
@@ -34,17 +44,21 @@ struct ResultTile {
 template <std::size_t groups, class AddSteps>
 void sum_full_tile(const ResultTile& tile, const AddSteps& add_steps) {
   using TileSums = Sums<tile_rows, groups>;
-  TileSums sums{};
-  if (tile.add)
-    for (std::size_t r = 0; r < tile_rows; ++r)
-      for (std::size_t v = 0; v < TileSums::vectors; ++v)
-        sums.values[r][v] =
-            load_vector(tile.first + least(r, tile.rows - 1) * tile.distance + v * lanes);
+  TileSums sums;
+  unrolled<tile_rows>([&](auto r) {
+    unrolled<TileSums::vectors>([&](auto v) {
+      sums.values[r][v] =
+          tile.add ? load_vector(tile.first + least(r, tile.rows - 1) * tile.distance + v * lanes)
+                   : Vector{};
+    });
+  });
   add_steps(sums);
-  for (std::size_t r = 0; r < tile_rows; ++r)
+  unrolled<tile_rows>([&](auto r) {
     if (r < tile.rows)
-      for (std::size_t v = 0; v < TileSums::vectors; ++v)
+      unrolled<TileSums::vectors>([&](auto v) {
         store_vector(tile.first + r * tile.distance + v * lanes, sums.values[r][v]);
+      });
+  });
 }
 
 /// Sums of a tile with `columns` columns, fewer than a group.

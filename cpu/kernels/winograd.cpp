@@ -144,8 +144,8 @@ std::size_t weight_at(const WinogradShape& s, std::size_t in, std::size_t out) {
 void winograd_weights(const WinogradShape& s, const float* weights, bool turned, float* u,
                       std::size_t begin, std::size_t end) {
   const std::size_t plane = s.in * s.out;
-  for (std::size_t in = begin; in < end; ++in)
-    for (std::size_t out = 0; out < s.out; out += lanes) {
+  for (std::size_t out = 0; out < s.out; out += lanes)
+    for (std::size_t in = begin; in < end; ++in) {
       const float* const first = weights + in * s.out + out;
       float* const transformed = u + weight_at(s, in, out);
       transform_square<3, 6, transform_weights>(

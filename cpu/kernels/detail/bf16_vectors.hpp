@@ -15,8 +15,6 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-using UnalignedWords [[gnu::vector_size(4 * lanes), gnu::aligned(4), gnu::may_alias]] =
-    std::uint32_t;
 using Halves [[gnu::vector_size(2 * lanes)]] = std::uint16_t;
 using UnalignedHalves [[gnu::vector_size(2 * lanes), gnu::aligned(2), gnu::may_alias]] =
     std::uint16_t;

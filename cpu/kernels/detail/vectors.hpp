@@ -31,6 +31,17 @@ inline void store_vector(float* values, Vector vector) {
   *reinterpret_cast<UnalignedVector*>(values) = vector;
 }
 
+using UnalignedWords [[gnu::vector_size(4 * lanes), gnu::aligned(4), gnu::may_alias]] =
+    std::uint32_t;
+
+inline Words load_words(const std::int32_t* values) {
+  return *reinterpret_cast<const UnalignedWords*>(values);
+}
+
+inline void store_words(std::int32_t* values, Words words) {
+  *reinterpret_cast<UnalignedWords*>(values) = words;
+}
+
 template <std::size_t by, std::size_t... lane>
 Vector rotated(Vector vector, std::index_sequence<lane...>) {
   return __builtin_shufflevector(vector, vector, ((lane + by) % lanes)...);
