@@ -97,18 +97,48 @@ inline constexpr std::size_t elementwise_grain = 16384;
 /// thread. Depends only on n, grain and threads(), so that sums over parts are reproducible.
 std::size_t parts_of(std::size_t n, std::size_t grain);
 
+/// n items in several ranges for each thread, which begin at multiples of grain.
+class Ranges {
+public:
+  Ranges(std::size_t n, std::size_t grain)
+      : n_{n}, grain_{grain}, grains_{(n + grain - 1) / grain}, team_{static_cast<std::size_t>(
+                                                                    threads())} {
+    constexpr std::size_t of_thread = 16;
+    count_ = std::min(grains_, team_ > 1 ? of_thread * team_ : 1);
+  }
+
+  std::size_t count() const { return count_; }
+  std::size_t begin(std::size_t range) const {
+    return std::min(grains_ * range / count_ * grain_, n_);
+  }
+  /// Returns the range at the same distance from the other end of the same thread's ranges.
+  std::size_t mirrored(std::size_t range) const {
+    const std::size_t lanes = std::min(count_, team_), lane = ((range + 1) * lanes - 1) / count_;
+    return count_ * lane / lanes + count_ * (lane + 1) / lanes - 1 - range;
+  }
+
+private:
+  std::size_t n_, grain_, grains_, team_, count_;
+};
+
 /// Calls fn(begin, end) on ranges that together are 0..n, several for each thread; ranges begin at
 /// multiples of grain.
 template <class Fn>
 void parallel_for(std::size_t n, std::size_t grain, Fn&& fn) {
-  constexpr std::size_t parts_of_thread = 16;
-  const std::size_t grains = (n + grain - 1) / grain;
-  const auto team = static_cast<std::size_t>(threads());
-  const std::size_t most = team > 1 ? parts_of_thread * team : 1;
-  parallel_parts(std::min(grains, most), [&](std::size_t part, std::size_t parts) {
-    const std::size_t begin = grains * part / parts * grain;
-    const std::size_t end = grains * (part + 1) / parts * grain;
-    fn(begin, end < n ? end : n);
+  const Ranges ranges{n, grain};
+  parallel_parts(ranges.count(), [&](std::size_t range, std::size_t) {
+    fn(ranges.begin(range), ranges.begin(range + 1));
+  });
+}
+
+/// As parallel_for, but each thread begins with its last range: what was read or written in order
+/// before is still in the cache there.
+template <class Fn>
+void parallel_for_backwards(std::size_t n, std::size_t grain, Fn&& fn) {
+  const Ranges ranges{n, grain};
+  parallel_parts(ranges.count(), [&](std::size_t part, std::size_t) {
+    const std::size_t range = ranges.mirrored(part);
+    fn(ranges.begin(range), ranges.begin(range + 1));
   });
 }
 

@@ -100,6 +100,26 @@ TEST_CASE("parallel_for covers every element once, for any number of threads") {
   }
 }
 
+TEST_CASE("parallel_for_backwards has the ranges of parallel_for, from the end of each thread's") {
+  for (const int thread_count : {1, 2, 3}) {
+    const ThreadScope scope{thread_count};
+    for (const std::size_t n : {0u, 1u, 5u, 64u, 1000u, 1027u}) {
+      Touched forwards{n}, backwards{n};
+      parallel_for(n, 16, [&](std::size_t begin, std::size_t end) { forwards.range(begin, end); });
+      parallel_for_backwards(
+          n, 16, [&](std::size_t begin, std::size_t end) { backwards.range(begin, end); });
+      REQUIRE(backwards.each_once());
+      REQUIRE(backwards.cuts() == forwards.cuts());
+    }
+  }
+  const ThreadScope scope{2};
+  const Ranges ranges{1000, 10};
+  REQUIRE(ranges.count() == 32);
+  CHECK(ranges.mirrored(0) == 15);
+  CHECK(ranges.mirrored(15) == 0);
+  CHECK(ranges.mirrored(16) == 31);
+}
+
 TEST_CASE("the ranges of parallel_for depend only on size, grain and threads") {
   const ThreadScope scope{3};
   const auto cuts = [](bool slow) {

@@ -37,10 +37,11 @@ public:
   /// of them if every range has a multiple of these.
   std::size_t rows_at_a_time() const { return 4 * width_ / channels_; }
 
-  /// Calls fn(begin, end) on ranges of elements that begin at whole rows.
+  /// Calls fn(begin, end) on ranges of elements that begin at whole rows, the last of a thread
+  /// first: the sums over the rows end there.
   template <class Fn>
   void for_ranges(Fn&& fn) const {
-    parallel_for(elements_, grain(), fn);
+    parallel_for_backwards(elements_, grain(), fn);
   }
 
   /// Number of partial sums over rows, to be added up at the end: one for each thread.
