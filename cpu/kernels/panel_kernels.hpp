@@ -1,5 +1,5 @@
-/// Products of rows of pixels in f32, for 1x1 convolutions. The right matrix of a product is packed
-/// in panels of 16 columns, (columns / 16, depth, 16), with zeros beyond the last column. Rows are
+/// Products of rows of pixels in f32, for convolutions. The right matrix of a product is packed in
+/// panels of 16 columns, (columns / 16, depth, 16), with zeros beyond the last column. Rows are
 /// given by their addresses, so that they may be any pixels of an image.
 ///
 /// The loops are those of BLIS (Van Zee & van de Geijn 2015): sums of a few rows and panels stay in
@@ -23,11 +23,12 @@ struct RightMatrix {
   bool transposed;
 };
 
-/// result = rows * panels.
+/// result = the sum over taps of rows * panels. A tap is a position of a convolution's kernel.
 struct PanelProduct {
-  PixelRows left;
-  std::size_t depth, columns;
-  const float* panels;
+  PixelRows left; ///< rows of the first tap, then those of the others
+  std::size_t taps = 1;
+  std::size_t depth, columns; ///< of a tap
+  const float* panels;        ///< their depth is that of all taps
   float* result;
   std::size_t result_distance; ///< from row to row
 };
@@ -57,8 +58,9 @@ struct PanelKernels {
   static constexpr std::size_t gradient_scratch_floats =
       2 * (most_pixels + panel) * (most_channels + panel);
 
-  /// Packs a (depth, columns) matrix.
-  void (*pack)(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels);
+  /// Packs a (depth, columns) matrix into panels whose depth is `panel_depth`.
+  void (*pack)(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels,
+               std::size_t panel_depth);
   void (*multiply)(const PanelProduct& product);
   void (*gradient)(const PanelGradient& gradient, float* scratch);
 };

@@ -136,23 +136,25 @@ void pack_transposed_panel(const float* rows, std::size_t distance, std::size_t 
 }
 
 /// Packs row by row: the columns of all panels lie next to each other.
-void pack_rows(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels) {
+void pack_rows(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels,
+               std::size_t panel_depth) {
   constexpr std::size_t fetched_ahead = 8;
   for (std::size_t step = 0; step < depth; ++step) {
     const float* const from = matrix.values + step * matrix.distance;
     for (std::size_t first = 0; first < columns; first += group) {
       __builtin_prefetch(from + fetched_ahead * matrix.distance + first);
-      copy_row(from + first, columns - first, panels + first * depth + step * group);
+      copy_row(from + first, columns - first, panels + first * panel_depth + step * group);
     }
   }
 }
 
-void pack(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels) {
+void pack(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels,
+          std::size_t panel_depth) {
   if (!matrix.transposed)
-    return pack_rows(matrix, depth, columns, panels);
+    return pack_rows(matrix, depth, columns, panels, panel_depth);
   for (std::size_t first = 0; first < columns; first += group)
     pack_transposed_panel(matrix.values + first * matrix.distance, matrix.distance, depth,
-                          columns - first, panels + first * depth);
+                          columns - first, panels + first * panel_depth);
 }
 
 /// Fetches a part of the next tile's rows, which are not where the processor expects them.
@@ -163,51 +165,59 @@ void fetch_rows(const PixelRows& left, std::size_t first, std::size_t column, st
       __builtin_prefetch(left.rows[row] + column + step);
 }
 
-/// A part of the right matrix: columns from `first` on, and a part of its depth.
+/// A part of the right matrix: columns from `first` on, and a part of the depth of some taps.
 struct PanelBlock {
-  std::size_t first, column, depth;
+  std::size_t first, tap, taps, column, depth;
 };
+
+PixelRows rows_of(const PanelProduct& p, std::size_t tap) {
+  return {p.left.rows + tap * p.left.count, p.left.count};
+}
 
 /// Multiplies some groups of columns of a block.
 template <std::size_t groups>
 void multiply_block(const PanelProduct& p, const PanelBlock& block) {
-  const float* const panels = p.panels + block.first * p.depth + block.column * group;
-  const std::size_t group_stride = p.depth * group;
+  const std::size_t group_stride = p.taps * p.depth * group;
+  const float* const panels =
+      p.panels + block.first / group * group_stride + (block.tap * p.depth + block.column) * group;
   const bool fetch = block.first == 0 && block.depth >= 128; // shorter rows are as good as adjacent
   for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
-    const LeftRows left{p.left, row, block.column};
     const ResultTile tile{p.result + row * p.result_distance + block.first, p.result_distance,
-                          least(p.left.count - row, tile_rows), block.column > 0};
-    if (fetch)
-      fetch_rows(p.left, row + tile_rows, block.column, block.depth);
+                          least(p.left.count - row, tile_rows), block.tap + block.column > 0};
     sum_tile<groups>(tile, p.columns - block.first, [&](auto& sums) {
-      const LeftRows own = left;
-      for (std::size_t step = 0; step < block.depth; ++step)
-        sums.add_row([&](std::size_t r) { return own.rows[r][step]; }, panels + step * group,
-                     group_stride);
+      const float* panel = panels;
+      for (std::size_t tap = block.tap; tap < block.tap + block.taps; ++tap) {
+        const PixelRows pixels = rows_of(p, tap);
+        const LeftRows own{pixels, row, block.column};
+        if (fetch)
+          fetch_rows(pixels, row + tile_rows, block.column, block.depth);
+        for (std::size_t step = 0; step < block.depth; ++step, panel += group)
+          sums.add_row([&](std::size_t r) { return own.rows[r][step]; }, panel, group_stride);
+      }
     });
   }
 }
 
-/// Calls body(column, depth) for parts of the depth.
+/// Calls body(tap, taps, column, depth) for parts of the depth: of one tap, or several taps whose
+/// depth is small.
 template <class Body>
-void for_depths(std::size_t depth, const Body& body) {
-  for (std::size_t column = 0; column < depth; column += depth_block)
-    body(column, least(depth_block, depth - column));
+void for_depths(const PanelProduct& p, const Body& body) {
+  const std::size_t together = p.depth < depth_block ? depth_block / p.depth : 1;
+  for (std::size_t tap = 0; tap < p.taps; tap += together)
+    for (std::size_t column = 0; column < p.depth; column += depth_block)
+      body(tap, least(together, p.taps - tap), column, least(depth_block, p.depth - column));
 }
 
 /// Reads the larger of result and left matrix only once.
 void multiply(const PanelProduct& p) {
-  if (p.columns > p.depth)
+  if (p.columns > p.taps * p.depth)
     for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
-      for_depths(p.depth, [&](std::size_t column, std::size_t depth) {
-        multiply_block<groups>(p, {first, column, depth});
-      });
+      for_depths(p, [&](auto... part) { multiply_block<groups>(p, {first, part...}); });
     });
   else
-    for_depths(p.depth, [&](std::size_t column, std::size_t depth) {
+    for_depths(p, [&](auto... part) {
       for_groups(0, p.columns, [&]<std::size_t groups>(std::size_t first) {
-        multiply_block<groups>(p, {first, column, depth});
+        multiply_block<groups>(p, {first, part...});
       });
     });
 }

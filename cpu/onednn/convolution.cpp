@@ -1,8 +1,9 @@
-// Convolutions with kernels larger than one pixel, by oneDNN's direct implementations if our
-// Winograd kernels do not support them.
+// Convolutions, by oneDNN's direct implementations where neither our Winograd kernels nor our
+// products suit them.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/finish_convolution.hpp"
+#include "cpu/onednn/detail/panel_products.hpp"
 #include "cpu/onednn/detail/slice_fusion.hpp"
 #include "cpu/onednn/detail/slices.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
@@ -219,9 +220,11 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionP
 }
 
 Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Direction direction) {
+  const auto problem = convolution_problem(lowering.graph, node, direction);
+  if (!suits_winograd(problem) && runs_on_panels(lowering, node, direction))
+    return lower_panel_product(lowering, node, direction);
   if (is_pointwise(node) && !std::get<Conv2dAttributes>(node.attributes).bias)
     return lower_pointwise(lowering, node, direction);
-  const auto problem = convolution_problem(lowering.graph, node, direction);
   auto computed = problem;
   computed.activations = lowering.compute_type(problem.activations);
   if (suits_winograd(computed))

@@ -5,6 +5,8 @@
 #include "cpu/onednn/detail/codec.hpp"
 #include "cpu/onednn/detail/convert.hpp"
 #include "cpu/onednn/detail/instruction_set.hpp"
+#include "cpu/onednn/detail/panel_products.hpp"
+#include "cpu/onednn/detail/panel_weights.hpp"
 #include "cpu/onednn/detail/winograd.hpp"
 
 #include <algorithm>
@@ -90,9 +92,12 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
   if (!forward || (is_pointwise(*forward) && !epilogue.bias))
     return plain;
   auto problem = convolution_problem(graph, *forward, Direction::forward);
+  const bool on_panels = !epilogue.bias && suits_panels(problem);
   problem.activations = compute_type(problem.activations);
   if (suits_winograd(problem) || may_be_winograd_bf16(problem, epilogue))
     return winograd_weights(problem);
+  if (on_panels)
+    return tap_weights(graph[parameter].shape);
   const auto primitive = gradient ? convolution_backward_weights(library, problem, nullptr)
                                   : convolution_forward(library, problem, nullptr, epilogue);
   if (!primitive)

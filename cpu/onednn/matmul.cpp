@@ -1,7 +1,6 @@
 // Maps the matrix nodes of a graph to products.
 #include "core/fail.hpp"
 #include "cpu/onednn/detail/convert.hpp"
-#include "cpu/onednn/detail/panel_products.hpp"
 #include "cpu/onednn/detail/products.hpp"
 #include "cpu/onednn/detail/row_sums.hpp"
 
@@ -137,8 +136,6 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
 } // namespace
 
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction) {
-  if (suits_panels(lowering, node, direction))
-    return lower_panel_product(lowering, node, direction);
   const auto p = convolution_problem(lowering.graph, node, direction);
   ProductProblem problem{.images = p.batch,
                          .rows = p.out_height * p.out_width,

@@ -1,4 +1,4 @@
-// Tests 1x1 convolutions in f32 by panels: the kernels of every instruction set against sums in
+// Tests convolutions in f32 by panels: the kernels of every instruction set against sums in
 // double, and whole networks against the interpreter.
 #include "cpu/kernels/kernels.hpp"
 #include "nn/builder.hpp"
@@ -72,7 +72,54 @@ Graph plain_network(const Shape& images, std::int64_t stride) {
       .graph;
 }
 
+/// A network of larger kernels, with the least channels that panels suit and, in the third
+/// convolution, more than Winograd's kernels have.
+Graph network_of_taps(const Shape& images, std::int64_t stride) {
+  return make_model(images,
+                    [stride](nn::GraphBuilder& b, TensorId x) {
+                      x = b.relu("relu1", b.conv2d("conv1", x, 64, {1, 1, 0}));
+                      x = b.relu("relu2", b.conv2d("conv2", x, 72, {3, stride, 1}));
+                      x = b.relu("relu3", b.conv2d("conv3", x, 920, {3, 1, 1}));
+                      x = b.conv2d("conv4", x, 64, {5, stride, 2});
+                      return b.flatten("flat", b.global_avg_pool("pool", x));
+                    })
+      .graph;
+}
+
 } // namespace
+
+TEST_CASE("products of several taps are added up") {
+  for (const auto& kernels : cpu::usable_kernels())
+    for (const std::size_t depth : {5, 100, 300}) {
+      constexpr std::size_t taps = 3, rows = 13, columns = 40;
+      CAPTURE(kernels.name, depth);
+      const ScatteredRows left{taps * rows, depth};
+      const auto addresses = left.addresses();
+      const auto right = uniform_values(2, taps * depth * columns);
+      std::vector<float> panels(Panels::packed_floats(taps * depth, columns), NAN);
+      for (std::size_t tap = 0; tap < taps; ++tap)
+        kernels.panels.pack({right.data() + tap * depth * columns, columns, false}, depth, columns,
+                            panels.data() + tap * depth * Panels::panel, taps * depth);
+      std::vector<float> result(rows * columns, NAN);
+      kernels.panels.multiply({.left = {addresses.data(), rows},
+                               .taps = taps,
+                               .depth = depth,
+                               .columns = columns,
+                               .panels = panels.data(),
+                               .result = result.data(),
+                               .result_distance = columns});
+      double largest = 0;
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) {
+          double sum = 0;
+          for (std::size_t k = 0; k < taps * depth; ++k)
+            sum +=
+                double{left.row(k / depth * rows + r)[k % depth]} * double{right[k * columns + c]};
+          largest = std::max(largest, std::abs(sum - double{result[r * columns + c]}));
+        }
+      CHECK(largest < panel_tolerance);
+    }
+}
 
 TEST_CASE("products of rows with packed matrices and transposes equal sums of products") {
   const bool transposed = GENERATE(false, true);
@@ -85,7 +132,7 @@ TEST_CASE("products of rows with packed matrices and transposes equal sums of pr
       const auto right = uniform_values(2, p.depth * p.columns);
       const cpu::RightMatrix matrix{right.data(), transposed ? p.depth : p.columns, transposed};
       std::vector<float> panels(Panels::packed_floats(p.depth, p.columns), NAN);
-      kernels.panels.pack(matrix, p.depth, p.columns, panels.data());
+      kernels.panels.pack(matrix, p.depth, p.columns, panels.data(), p.depth);
       std::vector<float> result(p.rows * (p.columns + gap), NAN);
       kernels.panels.multiply({.left = {rows.data(), p.rows},
                                .depth = p.depth,
@@ -153,6 +200,18 @@ TEST_CASE("1x1 convolutions with and without a stride match the interpreter") {
   CAPTURE(threads, stride, images.to_string());
   const auto device = cpu::make_host_device(0, threads);
   const auto graph = plain_network(images, stride);
+  require_same_pass(run_graph(*device, graph, {.threads = threads}), run_reference(graph),
+                    Precision::fp32);
+}
+
+TEST_CASE("3x3 and 5x5 convolutions by panels match the interpreter") {
+  const int threads = GENERATE(1, 2, 3);
+  const std::int64_t stride = GENERATE(1, 2, 3);
+  // Sizes that the strides divide, and others; one pixel.
+  const auto images = GENERATE(Shape{2, 12, 18, 3}, Shape{3, 7, 5, 3}, Shape{2, 1, 1, 3});
+  CAPTURE(threads, stride, images.to_string());
+  const auto device = cpu::make_host_device(0, threads);
+  const auto graph = network_of_taps(images, stride);
   require_same_pass(run_graph(*device, graph, {.threads = threads}), run_reference(graph),
                     Precision::fp32);
 }

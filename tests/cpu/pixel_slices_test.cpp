@@ -1,4 +1,4 @@
-// Tests the division of pixels into slices, and where the pixels of a 1x1 convolution lie.
+// Tests the division of pixels into slices.
 #include "core/random.hpp"
 #include "cpu/onednn/detail/pixel_slices.hpp"
 
@@ -48,8 +48,8 @@ TEST_CASE("slices cover all pixels once, in order for each worker") {
   CAPTURE(threads, width, whole_images);
   const ThreadScope scope{threads};
   const auto pixels = static_cast<std::size_t>(width * width);
-  const PixelSlices slices{images, pixels, Columns{square_images(width, 24)}, whole_images,
-                           threads};
+  const PixelSlices slices{
+      images, pixels, Columns{square_images(width, 24)}, whole_images ? pixels : 1, 1, threads};
   std::vector<int> covered(images * pixels);
   std::vector<std::size_t> last(slices.workers());
   std::vector<int> in_order(slices.workers(), 1), whole(slices.workers(), 1);
@@ -74,8 +74,7 @@ TEST_CASE("sums over slices have the bits of sums over whole images") {
   const Columns columns{square_images(width, channels)};
   const auto x = normal_values(columns.elements());
   ColumnSums by_slices, by_images;
-  const PixelSlices slices{images, static_cast<std::size_t>(width * width), columns, false,
-                           threads};
+  const PixelSlices slices{images, static_cast<std::size_t>(width * width), columns, 1, 1, threads};
   by_slices.begin(columns, slices.workers());
   slices.for_each([&](std::size_t begin, std::size_t end, std::size_t worker) {
     by_slices.add(worker, x.data() + begin * columns.channels(),
@@ -86,15 +85,4 @@ TEST_CASE("sums over slices have the bits of sums over whole images") {
     by_images.add(share, x.data() + begin, end - begin);
   });
   CHECK(moments(by_slices, columns.channels()) == moments(by_images, columns.channels()));
-}
-
-TEST_CASE("pixels of a strided convolution lie at its grid, and the last is followed by the end") {
-  const PixelPlaces places{.height = 7, .width = 5, .channels = 3, .stride = 2};
-  REQUIRE(places.pixels() == 4 * 3);
-  for (std::size_t image = 0; image < 2; ++image)
-    for (std::size_t row = 0; row < 4; ++row)
-      for (std::size_t column = 0; column < 3; ++column)
-        CHECK(places.offset((image * 4 + row) * 3 + column) ==
-              ((image * 7 + 2 * row) * 5 + 2 * column) * 3);
-  CHECK(places.offset(2 * 4 * 3) == std::size_t{2} * 7 * 5 * 3);
 }

@@ -1,8 +1,10 @@
 #include "cpu/onednn/detail/panel_products.hpp"
-#include "cpu/onednn/detail/pixel_slices.hpp"
+#include "cpu/onednn/detail/tap_grids.hpp"
+#include "cpu/parallel.hpp"
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace troupe::cpu {
 
@@ -21,17 +23,16 @@ EvenParts units(std::size_t count, std::size_t unit, std::size_t most) {
   return {divide_up(count, unit), divide_up(count, most)};
 }
 
-/// dweight = dy^T * x. Tasks are blocks of dweight, each summed over a share of the pixels; then
-/// the shares are added in order. The division depends only on the sizes.
+/// dweight = dy^T * x, for each tap. Tasks are blocks of dweight, each summed over a share of the
+/// pixels; then the shares are added in order. The division depends only on the sizes.
 class PanelGradientStep final : public Step {
 public:
   PanelGradientStep(const Lowering& lowering, const Node& node, const ConvolutionProblem& p)
-      : node_{node}, places_{PixelPlaces::of(p)}, out_{static_cast<std::size_t>(p.out)},
-        inputs_{units(places_.channels, unit, Kernel::most_channels)}, outputs_{units(
-                                                                           out_, unit,
-                                                                           Kernel::most_channels)} {
-    pixels_ = static_cast<std::size_t>(p.batch) * places_.pixels();
-    const std::size_t wanted = divide_up(tasks_wanted, inputs_.parts * outputs_.parts);
+      : node_{node}, grids_{p, true}, in_{static_cast<std::size_t>(p.in)},
+        out_{static_cast<std::size_t>(p.out)}, inputs_{units(in_, unit, Kernel::most_channels)},
+        outputs_{units(out_, unit, Kernel::most_channels)}, zeros_(in_) {
+    pixels_ = static_cast<std::size_t>(p.batch) * grids_.pixels();
+    const std::size_t wanted = divide_up(tasks_wanted, blocks());
     shares_ = std::clamp<std::size_t>(pixels_ / least_pixels, 1, wanted);
     lanes_ = std::min(static_cast<std::size_t>(lowering.options.threads), tasks());
     name = "product backward weights panels";
@@ -61,8 +62,11 @@ private:
   /// Tasks for many threads, and pixels of a share whose sums are worth adding up.
   static constexpr std::size_t tasks_wanted = 16, least_pixels = 2048;
 
-  std::size_t weights() const { return out_ * places_.channels; }
-  std::size_t tasks() const { return shares_ * inputs_.parts * outputs_.parts; }
+  const TapGrid& grid() const { return grids_.all().front(); }
+  std::size_t weights() const { return grid().taps.size() * out_ * in_; }
+  std::size_t blocks_of_tap() const { return inputs_.parts * outputs_.parts; }
+  std::size_t blocks() const { return grid().taps.size() * blocks_of_tap(); }
+  std::size_t tasks() const { return shares_ * blocks(); }
   std::size_t sums_bytes() const { return aligned(weights() * sizeof(float)); }
   static std::size_t lane_bytes() {
     return aligned(Kernel::gradient_scratch_floats * sizeof(float));
@@ -75,16 +79,18 @@ private:
 
   /// Sums a block over a share's pixels, chunk by chunk.
   void sum_block(const Frame& frame, std::size_t task, float* scratch) const {
-    const std::size_t blocks = inputs_.parts * outputs_.parts, share = task / blocks;
+    const std::size_t share = task / blocks(), index = task % blocks();
+    const std::size_t tap = index / blocks_of_tap();
     const EvenParts chunks{pixels_, divide_up(pixels_, Kernel::most_pixels)};
     const EvenParts shares{chunks.parts, shares_};
-    auto block = block_of(task % blocks);
-    block.sums = sums_of(frame, share) + block.first_output * places_.channels + block.first_input;
+    auto block = block_of(index % blocks_of_tap());
+    block.sums =
+        sums_of(frame, share) + (tap * out_ + block.first_output) * in_ + block.first_input;
     std::array<const float*, Kernel::most_pixels> rows{};
     for (std::size_t chunk = shares.begin(share); chunk < shares.begin(share + 1); ++chunk) {
       const std::size_t first = chunks.begin(chunk), count = chunks.size(chunk);
-      for (std::size_t i = 0; i < count; ++i)
-        rows[i] = frame.data<float>(node_.inputs[1]) + places_.offset(first + i);
+      grids_.read(frame.data<float>(node_.inputs[1]), grid(), grid().taps[tap], first, count,
+                  zeros_.data(), rows.data());
       block.x = {rows.data(), count};
       block.dy = frame.data<float>(node_.inputs[0]) + first * out_;
       block.add = chunk > shares.begin(share);
@@ -98,17 +104,18 @@ private:
     const std::size_t input = inputs_.begin(column) * unit, output = outputs_.begin(row) * unit;
     return {.dy_distance = out_,
             .first_input = input,
-            .inputs = std::min(inputs_.size(column) * unit, places_.channels - input),
+            .inputs = std::min(inputs_.size(column) * unit, in_ - input),
             .first_output = output,
             .outputs = std::min(outputs_.size(row) * unit, out_ - output),
-            .sums_distance = places_.channels};
+            .sums_distance = in_};
   }
 
   Node node_;
-  PixelPlaces places_; ///< of x
-  std::size_t out_, pixels_;
+  TapGrids grids_; ///< one grid: the pixels of y
+  std::size_t in_, out_, pixels_;
   EvenParts inputs_, outputs_; ///< blocks of dweight, in units
   std::size_t shares_, lanes_;
+  std::vector<float> zeros_; ///< a pixel beyond the images' borders
 };
 
 } // namespace

@@ -3,35 +3,12 @@
 #pragma once
 
 #include "cpu/onednn/detail/column_sums.hpp"
-#include "cpu/onednn/detail/primitives.hpp"
 #include "cpu/onednn/detail/step.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace troupe::cpu {
-
-/// The pixels that a 1x1 convolution computes, in NHWC images that it reads or writes with a
-/// stride.
-struct PixelPlaces {
-  std::size_t height, width, channels, stride;
-
-  /// The pixels of x.
-  static PixelPlaces of(const ConvolutionProblem& p) {
-    return {static_cast<std::size_t>(p.height), static_cast<std::size_t>(p.width),
-            static_cast<std::size_t>(p.in), static_cast<std::size_t>(p.stride)};
-  }
-
-  std::size_t out_width() const { return divide_up(width, stride); }
-  /// Pixels of an image.
-  std::size_t pixels() const { return divide_up(height, stride) * out_width(); }
-  /// Returns the offset of a pixel's first channel; for the pixel after the last one, the number of
-  /// elements of all images.
-  std::size_t offset(std::size_t pixel) const {
-    if (stride == 1)
-      return pixel * channels;
-    const std::size_t image = pixel / pixels(), rest = pixel % pixels();
-    const std::size_t row = rest / out_width() * stride, column = rest % out_width() * stride;
-    return ((image * height + row) * width + column) * channels;
-  }
-};
 
 class PixelSlices {
 public:
@@ -40,14 +17,16 @@ public:
   static constexpr std::size_t wanted = 192, most = wanted * 3 / 2;
 
   /// `images` with `pixels` each. `written`: the tensor that is written; sums over its slices have
-  /// the bits of sums over whole images. `whole_images`: slices must not divide images.
-  PixelSlices(std::size_t images, std::size_t pixels, const Columns& written, bool whole_images,
-              int threads)
+  /// the bits of sums over whole images. Slices are `times` as large, of multiples of `unit` pixels
+  /// or whole images.
+  PixelSlices(std::size_t images, std::size_t pixels, const Columns& written, std::size_t unit,
+              std::size_t times, int threads)
       : workers_{static_cast<std::size_t>(threads)}, even_{images % workers_ == 0},
         share_{(even_ ? images / workers_ : images) * pixels} {
-    const std::size_t rows = written.rows_at_a_time();
-    const std::size_t unit = whole_images || pixels % rows != 0 ? pixels : rows;
-    slice_ = std::max<std::size_t>(wanted / unit, 1) * unit;
+    unit = std::lcm(unit, written.rows_at_a_time());
+    if (pixels % unit != 0)
+      unit = pixels;
+    slice_ = std::max<std::size_t>(times * wanted / unit, 1) * unit;
   }
 
   /// Whether each worker has the images of a worker in for_slices (slices.hpp).
