@@ -64,7 +64,8 @@ struct Largest {
     const Words here = static_cast<std::uint32_t>(position) - Words{};
     for (std::size_t way = 0; way < ways; ++way) {
       const Vector value = in.values[way];
-      const auto larger = (value > largest.values[way]) | (value != value);
+      const auto is_number = value <= __builtin_inff();
+      const auto larger = (value > largest.values[way]) | ~is_number;
       largest.values[way] = larger ? value : largest.values[way];
       positions[way] = larger ? here : positions[way];
     }
