@@ -1,6 +1,6 @@
 /// Products of rows of pixels in f32, for convolutions. The right matrix of a product is packed in
-/// panels of 16 columns, (columns / 16, depth, 16), with zeros beyond the last column. Rows are
-/// given by their addresses, so that they may be any pixels of an image.
+/// panels of 16 columns, (columns / 16, depth, 16). Rows are given by their addresses, so that they
+/// may be any pixels of an image. Precondition: columns and inputs are multiples of 16.
 ///
 /// The loops are those of BLIS (Van Zee & van de Geijn 2015): sums of a few rows and panels stay in
 /// registers while a part of the panels stays in the first-level cache.
@@ -48,15 +48,9 @@ struct PanelKernels {
   static constexpr std::size_t panel = 16;
   /// Most pixels and channels of a gradient.
   static constexpr std::size_t most_pixels = 256, most_channels = 256;
-  static constexpr std::size_t panels_of(std::size_t columns) {
-    return (columns + panel - 1) / panel;
-  }
-  static constexpr std::size_t packed_floats(std::size_t depth, std::size_t columns) {
-    return panels_of(columns) * panel * depth;
-  }
   /// Floats of scratch for a gradient.
   static constexpr std::size_t gradient_scratch_floats =
-      2 * (most_pixels + panel) * (most_channels + panel);
+      (most_pixels + panel) * (most_channels + panel);
 
   /// Packs a (depth, columns) matrix into panels whose depth is `panel_depth`.
   void (*pack)(const RightMatrix& matrix, std::size_t depth, std::size_t columns, float* panels,

@@ -40,9 +40,9 @@ struct ResultTile {
   bool add;
 };
 
-/// Sums of a tile whose columns all exist. Rows beyond the last repeat it and are not stored.
+/// Sums of a tile. Rows beyond the last repeat it and are not stored.
 template <std::size_t groups, class AddSteps>
-void sum_full_tile(const ResultTile& tile, const AddSteps& add_steps) {
+void sum_tile(const ResultTile& tile, const AddSteps& add_steps) {
   using TileSums = Sums<tile_rows, groups>;
   TileSums sums;
   unrolled<tile_rows>([&](auto r) {
@@ -61,28 +61,6 @@ void sum_full_tile(const ResultTile& tile, const AddSteps& add_steps) {
   });
 }
 
-/// Sums of a tile with `columns` columns, fewer than a group.
-template <class AddSteps>
-void sum_narrow_tile(const ResultTile& tile, std::size_t columns, const AddSteps& add_steps) {
-  float room[tile_rows * group] = {};
-  for (std::size_t r = 0; tile.add && r < tile.rows; ++r)
-    for (std::size_t c = 0; c < columns; ++c)
-      room[r * group + c] = tile.first[r * tile.distance + c];
-  sum_full_tile<1>({room, group, tile.rows, tile.add}, add_steps);
-  for (std::size_t r = 0; r < tile.rows; ++r)
-    for (std::size_t c = 0; c < columns; ++c)
-      tile.first[r * tile.distance + c] = room[r * group + c];
-}
-
-/// Sums of a tile with up to `groups` groups of columns.
-template <std::size_t groups, class AddSteps>
-void sum_tile(const ResultTile& tile, std::size_t columns, const AddSteps& add_steps) {
-  if (columns >= groups * group)
-    sum_full_tile<groups>(tile, add_steps);
-  else
-    sum_narrow_tile(tile, columns, add_steps);
-}
-
 /// Calls body(first column, groups) for all columns, with as many groups as possible at a time.
 template <std::size_t groups = most_groups, class Body>
 void for_groups(std::size_t first, std::size_t end, const Body& body) {
@@ -90,8 +68,6 @@ void for_groups(std::size_t first, std::size_t end, const Body& body) {
     body.template operator()<groups>(first);
   if constexpr (groups > 1)
     for_groups<groups / 2>(first, end, body);
-  else if (first < end)
-    body.template operator()<1>(first);
 }
 
 /// The addresses of a tile's rows; rows beyond the last repeat it.
@@ -104,15 +80,6 @@ struct LeftRows {
   }
 };
 
-/// Copies `count` values of a panel's row, and writes zeros after them.
-inline void copy_row(const float* from, std::size_t count, float* to) {
-  if (count >= group)
-    __builtin_memcpy(to, from, group * sizeof(float));
-  else
-    for (std::size_t c = 0; c < group; ++c)
-      to[c] = c < count ? from[c] : 0.0f;
-}
-
 /// Transposes as many rows and columns as a register has lanes.
 void transpose_square(const float* from, std::size_t distance, float* to) {
   Vector square[lanes];
@@ -123,16 +90,15 @@ void transpose_square(const float* from, std::size_t distance, float* to) {
     store_vector(to + i * group, square[i]);
 }
 
-/// Packs a panel of `count` columns, which are rows in memory.
-void pack_transposed_panel(const float* rows, std::size_t distance, std::size_t depth,
-                           std::size_t count, float* to) {
+/// Packs a panel whose columns are rows in memory.
+void pack_transposed_panel(const float* rows, std::size_t distance, std::size_t depth, float* to) {
   std::size_t step = 0;
-  for (; count >= group && step + lanes <= depth; step += lanes)
+  for (; step + lanes <= depth; step += lanes)
     for (std::size_t c = 0; c < group; c += lanes)
       transpose_square(rows + c * distance + step, distance, to + step * group + c);
   for (; step < depth; ++step)
     for (std::size_t c = 0; c < group; ++c)
-      to[step * group + c] = c < count ? rows[c * distance + step] : 0.0f;
+      to[step * group + c] = rows[c * distance + step];
 }
 
 /// Packs row by row: the columns of all panels lie next to each other.
@@ -143,7 +109,8 @@ void pack_rows(const RightMatrix& matrix, std::size_t depth, std::size_t columns
     const float* const from = matrix.values + step * matrix.distance;
     for (std::size_t first = 0; first < columns; first += group) {
       __builtin_prefetch(from + fetched_ahead * matrix.distance + first);
-      copy_row(from + first, columns - first, panels + first * panel_depth + step * group);
+      __builtin_memcpy(panels + first * panel_depth + step * group, from + first,
+                       group * sizeof(float));
     }
   }
 }
@@ -154,7 +121,7 @@ void pack(const RightMatrix& matrix, std::size_t depth, std::size_t columns, flo
     return pack_rows(matrix, depth, columns, panels, panel_depth);
   for (std::size_t first = 0; first < columns; first += group)
     pack_transposed_panel(matrix.values + first * matrix.distance, matrix.distance, depth,
-                          columns - first, panels + first * panel_depth);
+                          panels + first * panel_depth);
 }
 
 /// Fetches a part of the next tile's rows, which are not where the processor expects them.
@@ -184,7 +151,7 @@ void multiply_block(const PanelProduct& p, const PanelBlock& block) {
   for (std::size_t row = 0; row < p.left.count; row += tile_rows) {
     const ResultTile tile{p.result + row * p.result_distance + block.first, p.result_distance,
                           least(p.left.count - row, tile_rows), block.tap + block.column > 0};
-    sum_tile<groups>(tile, p.columns - block.first, [&](auto& sums) {
+    sum_tile<groups>(tile, [&](auto& sums) {
       const float* panel = panels;
       for (std::size_t tap = block.tap; tap < block.tap + block.taps; ++tap) {
         const PixelRows pixels = rows_of(p, tap);
@@ -241,37 +208,48 @@ void pack_outputs(const PanelGradient& g, float* tiles, std::size_t tile_floats)
   }
 }
 
-/// Packs x's inputs in panels, (inputs / 16, pixels, 16).
-void pack_inputs(const PanelGradient& g, float* panels, std::size_t panel_floats) {
-  for (std::size_t pixel = 0; pixel < g.x.count; ++pixel) {
-    const float* const from = g.x.rows[pixel] + g.first_input;
-    float* to = panels + pixel * group;
-    std::size_t input = 0;
-    for (; input + group <= g.inputs; input += group, to += panel_floats)
-      __builtin_memcpy(to, from + input, group * sizeof(float));
-    if (input < g.inputs)
-      copy_row(from + input, g.inputs - input, to);
+/// dy's values for tiles of outputs, packed or where they lie.
+class GradientOutputs {
+public:
+  GradientOutputs(const PanelGradient& g, float* scratch)
+      : values_{g.dy + g.first_output}, distance_{g.dy_distance}, tile_floats_{tile_rows} {
+    // Pixels that lie far apart share a few sets of the first-level cache.
+    constexpr std::size_t near = 128;
+    if (distance_ <= near)
+      return;
+    // One cache line more than needed: the stores of a pixel fall into different sets, too.
+    tile_floats_ = g.x.count * tile_rows + group;
+    pack_outputs(g, scratch, tile_floats_);
+    values_ = scratch;
+    distance_ = tile_rows;
   }
-}
+
+  /// Returns the values of the first pixel.
+  const float* tile(std::size_t first_output) const {
+    return values_ + first_output / tile_rows * tile_floats_;
+  }
+  /// From pixel to pixel.
+  std::size_t distance() const { return distance_; }
+
+private:
+  const float* values_;
+  std::size_t distance_, tile_floats_;
+};
 
 void gradient(const PanelGradient& g, float* scratch) {
-  const std::size_t pixels = g.x.count;
-  // One cache line more than needed: the stores of a pixel fall into different sets of the cache.
-  const std::size_t panel_floats = (pixels + 1) * group;
-  const std::size_t tile_floats = pixels * tile_rows + group;
-  float* const panels = scratch;
-  float* const tiles = panels + PanelKernels::panels_of(g.inputs) * panel_floats;
-  pack_inputs(g, panels, panel_floats);
-  pack_outputs(g, tiles, tile_floats);
+  const GradientOutputs outputs{g, scratch};
   for_groups(0, g.inputs, [&]<std::size_t groups>(std::size_t first) {
-    const float* const panel = panels + first / group * panel_floats;
-    const float* left = tiles;
-    for (std::size_t row = 0; row < g.outputs; row += tile_rows, left += tile_floats) {
-      const ResultTile tile{g.sums + row * g.sums_distance + first, g.sums_distance,
-                            least(g.outputs - row, tile_rows), g.add};
-      sum_tile<groups>(tile, g.inputs - first, [&](auto& sums) {
-        for (std::size_t pixel = 0; pixel < pixels; ++pixel)
-          sums.template add<1>(left + pixel * tile_rows, panel + pixel * group, panel_floats);
+    for (std::size_t row = 0; row < g.outputs; row += tile_rows) {
+      const std::size_t rows = least(g.outputs - row, tile_rows);
+      const ResultTile tile{g.sums + row * g.sums_distance + first, g.sums_distance, rows, g.add};
+      sum_tile<groups>(tile, [&](auto& sums) {
+        std::size_t own[tile_rows]; // outputs beyond the last repeat it
+        for (std::size_t r = 0; r < tile_rows; ++r)
+          own[r] = least(r, rows - 1);
+        const float* left = outputs.tile(row);
+        for (std::size_t pixel = 0; pixel < g.x.count; ++pixel, left += outputs.distance())
+          sums.add_row([&](std::size_t r) { return left[own[r]]; },
+                       g.x.rows[pixel] + g.first_input + first, group);
       });
     }
   });

@@ -43,30 +43,31 @@ struct ProductCase {
   std::size_t rows, depth, columns;
 };
 
-// One row; rows that are no multiple of a tile; one channel; parts of a panel; one, two, three and
-// more panels; depths that are no multiple of a vector, and that are divided into blocks.
-const std::vector<ProductCase> products{{1, 1, 1},     {5, 3, 7},     {6, 16, 16},   {7, 33, 17},
-                                        {13, 64, 48},  {192, 20, 64}, {50, 130, 95}, {11, 300, 144},
-                                        {3, 600, 130}, {196, 257, 80}};
+// One row; rows that are no multiple of a tile; one, two, three and more panels; depths that are no
+// multiple of a vector, and that are divided into blocks.
+const std::vector<ProductCase> products{{1, 1, 16},    {5, 3, 16},    {6, 16, 16},   {7, 33, 32},
+                                        {13, 64, 48},  {192, 20, 64}, {50, 130, 96}, {11, 300, 144},
+                                        {3, 600, 128}, {196, 257, 80}};
 
 struct GradientCase {
   std::size_t pixels, in, out, first_input, inputs, first_output, outputs;
 };
 
-// Whole gradients and blocks of them; sizes that are no multiples of tiles; the largest sizes.
+// Whole gradients and blocks of them; outputs that are no multiple of a tile, near each other and
+// far apart; the largest sizes.
 const std::vector<GradientCase> gradients{
-    {1, 1, 1, 0, 1, 0, 1},        {7, 5, 3, 0, 5, 0, 3},
+    {1, 16, 1, 0, 16, 0, 1},      {7, 16, 3, 0, 16, 0, 3},
     {100, 64, 16, 0, 64, 0, 16},  {33, 48, 40, 16, 32, 16, 24},
-    {256, 95, 77, 0, 95, 32, 45}, {255, 272, 300, 16, 256, 32, 256},
-    {64, 31, 70, 16, 15, 64, 6},  {256, 512, 256, 256, 256, 0, 256}};
+    {256, 96, 77, 0, 96, 32, 45}, {255, 272, 300, 16, 256, 32, 256},
+    {64, 32, 70, 16, 16, 64, 6},  {256, 512, 256, 256, 256, 0, 256}};
 
 /// A network of 1x1 convolutions without batch norm, whose sums depend on the number of threads.
 Graph plain_network(const Shape& images, std::int64_t stride) {
   return make_model(images,
                     [stride](nn::GraphBuilder& b, TensorId x) {
-                      x = b.relu("relu1", b.conv2d("conv1", x, 40, {1, 1, 0}));
-                      x = b.relu("relu2", b.conv2d("conv2", x, 70, {1, stride, 0}));
-                      x = b.conv2d("conv3", x, 24, {1, 1, 0});
+                      x = b.relu("relu1", b.conv2d("conv1", x, 48, {1, 1, 0}));
+                      x = b.relu("relu2", b.conv2d("conv2", x, 80, {1, stride, 0}));
+                      x = b.conv2d("conv3", x, 32, {1, 1, 0});
                       return b.flatten("flat", b.global_avg_pool("pool", x));
                     })
       .graph;
@@ -78,8 +79,8 @@ Graph network_of_taps(const Shape& images, std::int64_t stride) {
   return make_model(images,
                     [stride](nn::GraphBuilder& b, TensorId x) {
                       x = b.relu("relu1", b.conv2d("conv1", x, 64, {1, 1, 0}));
-                      x = b.relu("relu2", b.conv2d("conv2", x, 72, {3, stride, 1}));
-                      x = b.relu("relu3", b.conv2d("conv3", x, 920, {3, 1, 1}));
+                      x = b.relu("relu2", b.conv2d("conv2", x, 80, {3, stride, 1}));
+                      x = b.relu("relu3", b.conv2d("conv3", x, 832, {3, 1, 1}));
                       x = b.conv2d("conv4", x, 64, {5, stride, 2});
                       return b.flatten("flat", b.global_avg_pool("pool", x));
                     })
@@ -91,12 +92,12 @@ Graph network_of_taps(const Shape& images, std::int64_t stride) {
 TEST_CASE("products of several taps are added up") {
   for (const auto& kernels : cpu::usable_kernels())
     for (const std::size_t depth : {5, 100, 300}) {
-      constexpr std::size_t taps = 3, rows = 13, columns = 40;
+      constexpr std::size_t taps = 3, rows = 13, columns = 48;
       CAPTURE(kernels.name, depth);
       const ScatteredRows left{taps * rows, depth};
       const auto addresses = left.addresses();
       const auto right = uniform_values(2, taps * depth * columns);
-      std::vector<float> panels(Panels::packed_floats(taps * depth, columns), NAN);
+      std::vector<float> panels(taps * depth * columns, NAN);
       for (std::size_t tap = 0; tap < taps; ++tap)
         kernels.panels.pack({right.data() + tap * depth * columns, columns, false}, depth, columns,
                             panels.data() + tap * depth * Panels::panel, taps * depth);
@@ -131,7 +132,7 @@ TEST_CASE("products of rows with packed matrices and transposes equal sums of pr
       const auto rows = left.addresses();
       const auto right = uniform_values(2, p.depth * p.columns);
       const cpu::RightMatrix matrix{right.data(), transposed ? p.depth : p.columns, transposed};
-      std::vector<float> panels(Panels::packed_floats(p.depth, p.columns), NAN);
+      std::vector<float> panels(p.depth * p.columns, NAN);
       kernels.panels.pack(matrix, p.depth, p.columns, panels.data(), p.depth);
       std::vector<float> result(p.rows * (p.columns + gap), NAN);
       kernels.panels.multiply({.left = {rows.data(), p.rows},
@@ -219,7 +220,7 @@ TEST_CASE("3x3 and 5x5 convolutions by panels match the interpreter") {
 TEST_CASE(
     "a network of 1x1 convolutions with batch norm, relu and shortcuts matches the interpreter") {
   const int threads = GENERATE(1, 2, 3);
-  const auto width = GENERATE(8, 20);
+  const auto width = GENERATE(8, 16);
   // Images of many slices at first, and of less than one in the last blocks.
   const auto graph = bottleneck_network({6, 64, 64, 3}, width);
   const auto device = cpu::make_host_device(0, threads);
@@ -229,7 +230,7 @@ TEST_CASE(
 
 TEST_CASE("gradients of 1x1 convolutions do not depend on the number of threads") {
   const std::int64_t stride = GENERATE(1, 2);
-  const auto graph = plain_network({6, 20, 28, 24}, stride);
+  const auto graph = plain_network({6, 20, 28, 32}, stride);
   const auto device = cpu::make_host_device(0, 7);
   const auto one = run_graph(*device, graph, {.threads = 1});
   for (const int threads : {2, 3, 4, 7}) {

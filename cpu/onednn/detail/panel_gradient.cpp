@@ -18,9 +18,9 @@ struct EvenParts {
   std::size_t size(std::size_t part) const { return begin(part + 1) - begin(part); }
 };
 
-/// Parts of at most `most` of `count` items, in which all but the last have whole units.
-EvenParts units(std::size_t count, std::size_t unit, std::size_t most) {
-  return {divide_up(count, unit), divide_up(count, most)};
+/// Parts of at most `most` of `count` channels, in panels.
+EvenParts panels(std::size_t count, std::size_t most) {
+  return {count / PanelKernels::panel, divide_up(count, most)};
 }
 
 /// dweight = dy^T * x, for each tap. Tasks are blocks of dweight, each summed over a share of the
@@ -29,8 +29,8 @@ class PanelGradientStep final : public Step {
 public:
   PanelGradientStep(const Lowering& lowering, const Node& node, const ConvolutionProblem& p)
       : node_{node}, grids_{p, true}, in_{static_cast<std::size_t>(p.in)},
-        out_{static_cast<std::size_t>(p.out)}, inputs_{units(in_, unit, Kernel::most_channels)},
-        outputs_{units(out_, unit, Kernel::most_channels)}, zeros_(in_) {
+        out_{static_cast<std::size_t>(p.out)}, inputs_{panels(in_, Kernel::most_channels)},
+        outputs_{panels(out_, Kernel::most_channels)}, zeros_(in_) {
     pixels_ = static_cast<std::size_t>(p.batch) * grids_.pixels();
     const std::size_t wanted = divide_up(tasks_wanted, blocks());
     shares_ = std::clamp<std::size_t>(pixels_ / least_pixels, 1, wanted);
@@ -104,16 +104,16 @@ private:
     const std::size_t input = inputs_.begin(column) * unit, output = outputs_.begin(row) * unit;
     return {.dy_distance = out_,
             .first_input = input,
-            .inputs = std::min(inputs_.size(column) * unit, in_ - input),
+            .inputs = inputs_.size(column) * unit,
             .first_output = output,
-            .outputs = std::min(outputs_.size(row) * unit, out_ - output),
+            .outputs = outputs_.size(row) * unit,
             .sums_distance = in_};
   }
 
   Node node_;
   TapGrids grids_; ///< one grid: the pixels of y
   std::size_t in_, out_, pixels_;
-  EvenParts inputs_, outputs_; ///< blocks of dweight, in units
+  EvenParts inputs_, outputs_; ///< blocks of dweight, in panels
   std::size_t shares_, lanes_;
   std::vector<float> zeros_; ///< a pixel beyond the images' borders
 };

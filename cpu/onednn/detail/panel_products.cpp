@@ -85,9 +85,9 @@ private:
 
   /// A part of the columns, in whole panels.
   Range part_of_columns(std::size_t part, std::size_t parts) const {
-    const std::size_t panels = PanelKernels::panels_of(weights_.columns());
+    const std::size_t panels = weights_.columns() / PanelKernels::panel;
     const auto begin = [&](std::size_t which) {
-      return std::min(panels * which / parts * PanelKernels::panel, weights_.columns());
+      return panels * which / parts * PanelKernels::panel;
     };
     return {begin(part), begin(part + 1)};
   }
@@ -149,14 +149,17 @@ private:
   std::vector<float> zeros_; ///< a pixel beyond the images' borders
 };
 
+constexpr std::int64_t panel = PanelKernels::panel;
+
 /// Below this depth of a tap, the library's direct convolutions are faster.
 constexpr std::int64_t least_channels = 64;
 
 } // namespace
 
 bool suits_panels(const ConvolutionProblem& p) {
+  const bool whole_panels = p.in % panel == 0 && p.out % panel == 0;
   const bool wide = p.in >= least_channels && p.out >= least_channels;
-  return p.activations == DType::f32 && (p.kernel == 1 ? p.padding == 0 : wide);
+  return p.activations == DType::f32 && whole_panels && (p.kernel == 1 ? p.padding == 0 : wide);
 }
 
 bool runs_on_panels(const Lowering& lowering, const Node& node, Direction direction) {

@@ -24,7 +24,7 @@ PanelWeights::PanelWeights(const Shape& weight, const TapGrids& grids, bool forw
     Matrix matrix{{}, floats};
     for (const auto& tap : grid.taps)
       matrix.taps.push_back(tap.weight);
-    floats += PanelKernels::packed_floats(grid.taps.size() * depth(), columns());
+    floats += grid.taps.size() * depth() * columns();
     matrices_.push_back(std::move(matrix));
   }
   bytes_ = aligned(floats * sizeof(float));
@@ -49,7 +49,7 @@ const float* PanelWeights::panels(const float* weight, std::byte* scratch) const
 }
 
 void PanelWeights::pack(const float* weight, float* panels) const {
-  parallel_for(PanelKernels::panels_of(columns()), 1, [&](std::size_t begin, std::size_t end) {
+  parallel_for(columns() / PanelKernels::panel, 1, [&](std::size_t begin, std::size_t end) {
     for (const auto& matrix : matrices_)
       pack_panels(matrix, weight, begin, end, panels + matrix.offset);
   });
@@ -58,7 +58,7 @@ void PanelWeights::pack(const float* weight, float* panels) const {
 void PanelWeights::pack_panels(const Matrix& matrix, const float* weight, std::size_t begin,
                                std::size_t end, float* panels) const {
   constexpr std::size_t panel = PanelKernels::panel;
-  const std::size_t first = begin * panel, count = std::min(end * panel, columns()) - first;
+  const std::size_t first = begin * panel, count = (end - begin) * panel;
   const std::size_t depth_of_all = matrix.taps.size() * depth();
   float* to = panels + first * depth_of_all;
   for (const auto tap : matrix.taps) {
