@@ -17,9 +17,9 @@ struct KernelTap {
 /// Pixels of the result that read the same taps. Backward to the data of a strided convolution has
 /// a grid for each remainder of row and column by the stride; all others have one grid.
 struct TapGrid {
-  std::size_t row, column;   ///< of its first pixel in an image of the result
-  std::size_t height, width; ///< its pixels in an image
-  std::vector<KernelTap> taps;     ///< none: the pixels are zero
+  std::size_t row, column;     ///< of its first pixel in an image of the result
+  std::size_t height, width;   ///< its pixels in an image
+  std::vector<KernelTap> taps; ///< none: the pixels are zero
 
   std::size_t pixels() const { return height * width; }
 };
